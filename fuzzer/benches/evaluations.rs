@@ -1,7 +1,7 @@
-//! What an evaluation costs: the plain function, the instrumented one with nothing armed, and armed as during search.
+//! The cost of an evaluation: the plain function, the instrumented one with nothing armed, and armed as during search.
 //!
-//! `cargo session -p penfuzz --session evaluations`. All functions get the same points; the three forms take turns, so that
-//! whatever else the machine does hits them alike. Times are nanoseconds per call, median over the rounds (min to max).
+//! `cargo bench -p penfuzz --bench evaluations`. All functions get the same points. The three forms alternate, so that
+//! other load on the machine affects them equally. Times are nanoseconds per call, median over the rounds (min to max).
 
 use std::{hint::black_box, path::Path, time::Instant};
 
@@ -30,7 +30,7 @@ const FUNCTIONS: [&str; 8] = [
     "__ieee754_atan2",
 ];
 
-/// Points of two doubles; functions of one argument see the first.
+/// Points of two doubles; functions of one argument use the first.
 const POINTS: usize = 4096;
 const ROUNDS: usize = 41;
 
@@ -107,7 +107,7 @@ fn round(evaluator: &mut Evaluator, inputs: &[[u8; 16]]) -> f64 {
     start.elapsed().as_nanos() as f64 / inputs.len() as f64
 }
 
-/// The branch that fewest points take: what a search would be after.
+/// The branch that the fewest points take, as a search would aim at it.
 fn rarest(evaluator: &mut Evaluator, function: &Function, inputs: &[[u8; 16]]) -> usize {
     let target = std::rc::Rc::clone(evaluator.target());
     let branches = || {
@@ -155,7 +155,7 @@ fn measure(twin: &Twin, name: &str, points: &[Point], inputs: &[[u8; 16]]) {
         evaluator.arm(|_| 0);
         let b = round(&mut evaluator, inputs);
         Aim(Some(branch)).arm(&mut evaluator, &saturation);
-        // Only the aim: as late in a campaign, when everything else is covered.
+        // Only the target branch is armed, as late in a campaign, when everything else is covered.
         evaluator.arm(|b| if b == branch { Aim(Some(branch)).action(&saturation, b) } else { 0 });
         let c = round(&mut evaluator, inputs);
         if r > 0 {

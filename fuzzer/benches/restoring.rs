@@ -1,8 +1,9 @@
-//! What it costs that each evaluation begins as the first one: newlib's functions (`harnesses/newlib/suite.toml`) with and without
-//! restoring of variables, in one process, and a replay in a fresh process.
+//! The cost of restoring variables so that each evaluation begins like the first one: newlib's functions
+//! (`harnesses/newlib/suite.toml`) with and without restoring, in one process, and a replay in a fresh process.
 //!
-//! `cargo bench -p penfuzz --bench restoring`; `-- NAME…` restricts it to functions with one of these texts in their name. The two
-//! forms take turns over the same inputs, so that whatever else the machine does hits them alike. Times are medians of the rounds.
+//! `cargo bench -p penfuzz --bench restoring`; `-- NAME…` restricts it to functions with one of these texts in their
+//! name. The two forms alternate over the same inputs, so that other load on the machine affects them equally. Times
+//! are medians of the rounds.
 
 use std::{hint::black_box, rc::Rc, time::Instant};
 
@@ -15,23 +16,24 @@ use penfuzz_mutators::{dictionary::Dictionary, structured};
 use penfuzz_suite as suite;
 use penfuzz_target::program::Target;
 
-/// Inputs of one round: short, so that the two forms alternate within a few microseconds to a millisecond.
+/// Number of inputs of one round. A round is short, so that the two forms alternate within a few microseconds to a
+/// millisecond.
 const INPUTS: usize = 256;
 const ROUNDS: usize = 201;
 const REPLAYS: usize = 51;
 
-/// Calls of the plain restoring, which takes less than the clock resolves.
+/// Number of calls in a measurement of restoring alone, which takes less than the clock resolves.
 const RESTORINGS: usize = 4096;
 
-/// What one function costs.
+/// The cost of one function.
 struct Cost {
     name: String,
-    /// Bytes that are restored.
+    /// Number of bytes that are restored.
     state: usize,
     /// ns per evaluation with restoring and without.
     with: f64,
     without: f64,
-    /// ns of the restoring alone.
+    /// ns of restoring alone.
     alone: f64,
     /// µs of a replay in a fresh process.
     replay: f64,
@@ -74,10 +76,10 @@ fn measure(target: &Rc<Target>, function: usize) -> Option<Cost> {
     let mut evaluator = Evaluator::new(Rc::clone(target), function, limits).ok()?;
     let inputs = inputs_for(&evaluator);
     let scope = Scope::new(target, function, ScopeKind::Function, Goals::Branches);
-    // Before the first evaluation.
+    // The zygote must start before the first evaluation.
     let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, UNWATCHED);
     evaluator.arm(|_| 0);
-    // As a search does it: an input that loops long is cut.
+    // As in a search, an input that loops long is ended.
     evaluator.set_fuel_cap(limits.fuel >> 8);
     let (mut with, mut without, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

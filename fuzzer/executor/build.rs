@@ -1,4 +1,4 @@
-//! Compiles the guard, which must be C: it leaves the target by jumping out of a signal handler.
+//! Compiles the guard. It must be C, because it leaves the target by a jump out of a signal handler.
 
 fn main() {
     for file in ["guard.c", "guard_call.c", "guard.h", "sandbox.c", "sandbox.h", "trap.c", "trap.h"] {
@@ -8,7 +8,7 @@ fn main() {
     compiler().files(files).compile("penfuzz_guard");
     compiler()
         .file("src/guard_call.c")
-        // The unwinder must stop here; guard.c in turn needs its tables to look for the place of a fault.
+        // The unwinder must stop in this file. guard.c keeps its unwind tables: it unwinds the stack to locate a fault.
         .flag("-fno-asynchronous-unwind-tables")
         .flag("-fno-exceptions")
         .compile("penfuzz_guard_call");

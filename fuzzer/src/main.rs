@@ -4,7 +4,8 @@
 
 mod cli;
 
-/// The target runs in this process and may be interrupted inside malloc, so Rust's heap must not be the C library's.
+/// The target runs in this process and may be interrupted inside malloc, so Rust's heap must not be that of the C
+/// library.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Moves of whole arrays: conditions test whether elements are sorted, equal, or in the neighbourhood of each other.
+//! Moves of whole arrays, because conditions test whether elements are sorted, are equal, or have a given neighbour.
 
 use libafl_bolts::rands::Rand;
 
@@ -8,9 +8,9 @@ use crate::{
     view::{Layout, Slot},
 };
 
-/// Rearranges a random array of `x`, within its length: sorts, reverses or shifts it, swaps two elements, copies one to another, or to
-/// all, or exchanges one with another number of its kind, or changes the length of an array. Does nothing if it has no element. Does
-/// not allocate.
+/// Rearranges a random array of `x` within its length: sorts, reverses or shifts a part, swaps two elements, copies an
+/// element to another one, to a part or to all, or exchanges it with another number of the input. Once in 8 times,
+/// changes the length of an array instead. Does nothing if the array has no element. Does not allocate.
 ///
 /// # Panics
 /// If a slot ends beyond `x`.
@@ -47,7 +47,7 @@ fn pick<'a, R: Rand, T>(rng: &mut R, all: &'a [T]) -> Option<&'a T> {
     all.get(rng.below_or_zero(all.len().max(1)))
 }
 
-/// Copies a number to another place, from one kind to another through a double.
+/// Copies a number to another slot; a number of another kind is converted through a double.
 fn copy(from: Slot, to: Slot, x: &mut [u8]) {
     if from.kind == to.kind {
         to.set(x, from.get(x));
@@ -64,7 +64,7 @@ fn swap(a: Slot, b: Slot, x: &mut [u8]) {
     }
 }
 
-/// Sorts every `stride`th number on the ULP line by insertion, up or down.
+/// Sorts every `stride`th number by its position on the ULP line, by insertion, in random direction.
 fn sort<R: Rand>(rng: &mut R, elements: &[Slot], stride: usize, x: &mut [u8]) {
     let down = rng.coinflip(0.3);
     let at = |slot: Slot, x: &[u8]| line::position(slot.kind, slot.get(x));
@@ -80,7 +80,7 @@ fn sort<R: Rand>(rng: &mut R, elements: &[Slot], stride: usize, x: &mut [u8]) {
     }
 }
 
-/// Copies an element to a number outside of the array, or back.
+/// Copies an element to a random number outside the array, or that number to the element.
 fn exchange<R: Rand>(rng: &mut R, layout: &Layout, group: &Group, element: Slot, x: &mut [u8]) {
     let outside = layout.slots().len() - (group.end() - group.first);
     if outside == 0 {

@@ -47,6 +47,38 @@ pub enum Step {
 ///
 /// It is a [`LocalMinimizer`] itself. Defaults: 5 steps of [`Step::Kick`] at temperature 1. `R` is the type of the
 /// generator of random numbers.
+///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use libafl_bolts::rands::StdRand;
+/// # use penfuzz_mutators::{
+/// #     basinhopping::Basinhopping,
+/// #     dictionary::Dictionary,
+/// #     distance::{Relation, exact_float},
+/// #     evaluate::{Metric, RepresentingFunction, Stop},
+/// #     minimizer::{LocalMinimizer, create},
+/// #     view::Layout,
+/// # };
+/// /// The distance to `x * x * x == 8`.
+/// struct Cube;
+/// # impl RepresentingFunction for Cube {
+/// #     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
+/// #         let x = f64::from_le_bytes(x.try_into().expect("8 bytes"));
+/// #         Ok(exact_float(Relation::Eq, x * x * x, 8.0))
+/// #     }
+/// #     fn metric(&self) -> Metric {
+/// #         Metric::Ulp
+/// #     }
+/// # }
+///
+/// let dictionary = Arc::new(Dictionary::general());
+/// let minimizer = create("avm", dictionary.clone()).expect("a minimizer of that name");
+/// let mut search = Basinhopping::new(minimizer, dictionary).with_n_iter(100);
+/// let mut x = 0.0f64.to_le_bytes();
+/// let r = search.minimize(&mut Cube, &mut x, &Layout::doubles(8), &mut StdRand::with_seed(1));
+/// assert_eq!((r, f64::from_le_bytes(x)), (Ok(0), 2.0));
+/// ```
 pub struct Basinhopping<R = StdRand> {
     /// Number of Monte Carlo steps after the first minimization. Default 5, as in CoverMe's experiments.
     pub n_iter: u32,
@@ -146,7 +178,7 @@ impl<R: Rand> LocalMinimizer<R> for Basinhopping<R> {
             self.perturb(layout, rng);
             let mut tracked = TrackMinimum { f: &mut *f, least: None };
             let result = self.minimizer.minimize(&mut tracked, &mut self.trial, layout, rng);
-            // Before the error is returned: on a stop, too, the trial is the best point of its minimization.
+            // Before the error is returned: after a stop, too, the trial is the best point of its minimization.
             if let Some(least) = tracked.least.filter(|&least| least < best) {
                 best = least;
                 x.copy_from_slice(&self.trial);

@@ -10,6 +10,16 @@
 //!   has to pass.
 //!
 //! Each is 0 iff the relation holds, for all operands, NaN included.
+//!
+//! # Example
+//! ```
+//! use penfuzz_mutators::distance::{Relation, exact_float, squared};
+//!
+//! assert_eq!(exact_float(Relation::Eq, 1.0, 1.0 + f64::EPSILON), 1);
+//! assert_eq!(exact_float(Relation::Lt, 2.0, 2.0), 1);
+//! assert_eq!(squared(Relation::Le, 3.0, 1.0), 4.0);
+//! assert_eq!(squared(Relation::Ne, f64::NAN, f64::NAN), 0.0);
+//! ```
 
 /// `epsilon` of CoverMe, Def. 4.1: added for the relations `!=`, `<` and `>`, which equal operands violate.
 pub const EPSILON: f64 = 1e-6;

@@ -1,9 +1,9 @@
-//! Domains: the values of a number that a function under test is called with.
+//! Domains: the values of a number with which a function under test is called.
 //!
-//! A search writes any value into a slot. Before a call, the value is mapped into the domain: a value of the domain stays, and any
-//! other is wrapped around the [ULP line](crate::line), modulo the number of values in the domain. So all values of the domain are
-//! met equally often by random bits, one step on the line leads to a neighbour, and no input is wasted. Clamping would put most
-//! random numbers on the two ends.
+//! A search writes any value into a slot. Before a call, the value is mapped into the domain: a value of the domain
+//! stays, and any other is wrapped around the [ULP line](crate::line), modulo the number of values in the domain. So
+//! random bits give all values of the domain equally often, one step on the line leads to a neighbour, and no input is
+//! wasted. Clamping would map most random numbers to the two ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,20 @@ use crate::{
 };
 
 /// The values of one kind from a least to a greatest one, both included, by their positions on the ULP line.
+///
+/// # Example
+/// ```
+/// use penfuzz_mutators::{
+///     domain::Domain,
+///     view::{Kind, Layout},
+/// };
+///
+/// let latitude = Domain::new(Kind::F64, (-90.0f64).to_bits(), 90.0f64.to_bits()).expect("an interval");
+/// let layout = Layout::doubles(8).with_domain(0, latitude);
+/// let mut x = 1e300f64.to_le_bytes();
+/// layout.normalise(&mut x);
+/// assert!(f64::from_le_bytes(x).abs() <= 90.0);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domain {
     least: u64,
@@ -21,8 +35,8 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The values from `least` to `greatest`, given as raw bits. A zero at an end of floats stands for both zeros, which are equal.
-    /// `None` when there is no value in between.
+    /// The values from `least` to `greatest`, given as raw bits. If an end of a float domain is a zero, both zeros are
+    /// included, because they are equal. `None` if there is no value in between.
     #[must_use]
     pub const fn new(kind: Kind, least: u64, greatest: u64) -> Option<Self> {
         let sign = 1 << (kind.bits() - 1);
@@ -33,7 +47,7 @@ impl Domain {
         if least <= greatest { Some(Self { least, greatest }) } else { None }
     }
 
-    /// All numbers of a kind that are neither NaN nor infinite.
+    /// All numbers of a kind that are neither NaN nor infinite; `None` for kinds that are not floats.
     #[must_use]
     pub const fn finite(kind: Kind) -> Option<Self> {
         let sign = 1 << (kind.bits() - 1);
@@ -51,20 +65,20 @@ impl Domain {
         (self.least, self.greatest)
     }
 
-    /// Is the value of these raw bits in the domain?
+    /// Whether the value of these raw bits is in the domain.
     #[must_use]
     pub const fn contains(self, kind: Kind, raw: u64) -> bool {
         let position = line::position(kind, raw);
         self.least <= position && position <= self.greatest
     }
 
-    /// The value of the domain that stands for these raw bits: itself, if it is in the domain.
+    /// Maps these raw bits into the domain; a value of the domain stays.
     #[must_use]
     pub const fn wrap(self, kind: Kind, raw: u64) -> u64 {
         if self.contains(kind, raw) {
             return raw;
         }
-        // Not 2^64: the whole line contains every value.
+        // This cannot overflow to 2^64, because the whole line contains every value.
         let count = self.greatest - self.least + 1;
         let above = line::position(kind, raw).wrapping_sub(self.least) & kind.mask();
         line::raw(kind, self.least + above % count)
@@ -72,10 +86,10 @@ impl Domain {
 }
 
 impl Layout {
-    /// The same numbers, of which those at these indices have a domain.
+    /// Sets the domains of the numbers at these indices, in place of earlier ones.
     ///
     /// # Panics
-    /// If there is no slot of an index.
+    /// If there is no slot at an index.
     #[must_use]
     pub fn with_domains(mut self, domains: Vec<(usize, Domain)>) -> Self {
         assert!(domains.iter().all(|(index, _)| *index < self.len()), "each domain has a slot");
@@ -83,10 +97,10 @@ impl Layout {
         self
     }
 
-    /// The same numbers, of which the one at this index has a domain, too.
+    /// Adds a domain for the number at this index.
     ///
     /// # Panics
-    /// If there is no slot of the index.
+    /// If there is no slot at the index.
     #[must_use]
     pub fn with_domain(mut self, index: usize, domain: Domain) -> Self {
         assert!(index < self.len(), "each domain has a slot");
@@ -94,14 +108,14 @@ impl Layout {
         self
     }
 
-    /// Has any number a domain?
+    /// Whether any number has a domain.
     #[inline]
     #[must_use]
     pub const fn has_domains(&self) -> bool {
         !self.domains.is_empty()
     }
 
-    /// The numbers that have a domain, with it.
+    /// The slots that have a domain, each with its domain.
     pub fn domains(&self) -> impl Iterator<Item = (Slot, Domain)> {
         self.restricted(self.size())
     }
@@ -111,14 +125,14 @@ impl Layout {
         all.filter(move |(slot, _)| slot.end() <= n_bytes)
     }
 
-    /// Maps each number of an input that has a domain into it. Numbers beyond the end of `x` do not matter.
+    /// Maps each number of an input that has a domain into it. Numbers that end beyond `x` are ignored.
     pub fn normalise(&self, x: &mut [u8]) {
         for (slot, domain) in self.restricted(x.len()) {
             slot.set(x, domain.wrap(slot.kind, slot.get(x)));
         }
     }
 
-    /// Is each number of an input in its domain?
+    /// Whether each number of an input is in its domain. Numbers that end beyond `x` are ignored.
     #[must_use]
     pub fn is_normal(&self, x: &[u8]) -> bool {
         self.restricted(x.len()).all(|(slot, domain)| domain.contains(slot.kind, slot.get(x)))

@@ -21,8 +21,9 @@ pub trait RepresentingFunction {
     /// A [`Stop`], after which the caller must not evaluate again and returns.
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop>;
 
-    /// Evaluates at `x` like [`evaluate`](Self::evaluate), and replaces the content of `seen` by the conditions on the way to the wanted
-    /// branch that were passed, the farthest first. There are none where a function cannot be observed.
+    /// Evaluates at `x` like [`evaluate`](Self::evaluate), and replaces the content of `seen` by the passed conditions
+    /// on the way to the wanted branch, the farthest from it first. The list is empty if the function cannot be
+    /// observed.
     ///
     /// # Errors
     /// As for [`evaluate`](Self::evaluate).

@@ -1,7 +1,8 @@
-//! Which numbers of an input matter: those of an array up to its length, of a string up to its end, and of memory that is there.
+//! Which numbers of an input matter: the elements of an array up to its length, of a string up to its end, and of
+//! memory that exists.
 //!
-//! An input has room for the largest array. The elements behind the length that the input itself gives are inactive: they reach the
-//! function under test as nothing, so a search spends no evaluation on them.
+//! An input has room for the largest array. The elements after the length, which the input itself gives, are inactive:
+//! they do not reach the function under test, so a search spends no evaluation on them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use crate::view::Slot;
 /// The number of elements of an array, as a function of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Length {
-    /// Always the same.
+    /// A constant length.
     Fixed(usize),
     /// `times * n + plus` of an integer `n` of the input.
     Linear {
@@ -33,7 +34,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// The length for an input, within `0..=capacity`: a negative one is 0.
+    /// The length for an input, clamped to `0..=capacity`.
     ///
     /// # Panics
     /// If `x` ends before a slot does.
@@ -48,7 +49,7 @@ impl Length {
         usize::try_from(wanted.max(0)).unwrap_or(usize::MAX).min(capacity)
     }
 
-    /// The integers of the input that it depends on.
+    /// The integers of the input on which the length depends.
     #[must_use]
     pub fn integers(self) -> Vec<Slot> {
         match self {
@@ -59,7 +60,8 @@ impl Length {
         }
     }
 
-    /// The largest value of one of its integers, the others being the same, at which the length is within `capacity`.
+    /// The largest value of one of its integers at which the length is within `capacity`. For a product, both integers
+    /// have this value.
     #[must_use]
     pub fn largest(self, capacity: usize) -> u64 {
         let capacity = i64::try_from(capacity).unwrap_or(i64::MAX);
@@ -77,15 +79,16 @@ impl Length {
 pub struct Group {
     /// Index of the first slot.
     pub first: usize,
-    /// Slots of one element, at least 1.
+    /// Number of slots per element, at least 1.
     pub per_element: usize,
-    /// Elements that have slots.
+    /// Number of elements that have slots.
     pub capacity: usize,
-    /// How many of them there are.
+    /// Number of elements of the array.
     pub length: Length,
-    /// The elements are characters, and the first 0 is the last of them that counts.
+    /// Whether the elements are characters, of which those after the first 0 do not matter.
     pub is_string: bool,
-    /// The array is absent if one of these is not 0: pointers on the way to it that are null.
+    /// Flags of the pointers that lead to the array: if one of them is not 0, a pointer is null and the array is
+    /// absent.
     pub absent: Vec<Slot>,
 }
 
@@ -96,7 +99,7 @@ impl Group {
         self.first + self.per_element * self.capacity
     }
 
-    /// The number of slots from the first one that matter in `x`.
+    /// The number of slots, counted from the first one, that matter in `x`.
     ///
     /// # Panics
     /// If a slot ends beyond `x`.

@@ -9,7 +9,7 @@
 //! none. A [`MoveMutator`] keeps the length and all bytes outside one slot.
 //!
 //! # Example
-//! The numeric mutators beside the stock ones, one scheduler over both.
+//! One scheduler over LibAFL's own mutators and the numeric ones.
 //! ```
 //! use std::sync::Arc;
 //!

@@ -1,4 +1,4 @@
-//! Kicks: the perturbation by which a search leaves a local minimum, or looks around a point.
+//! Kicks: perturbations by which a search leaves a local minimum, or samples the surroundings of a point.
 
 use libafl_bolts::rands::Rand;
 
@@ -14,9 +14,15 @@ use crate::{
 /// Replaces a random number of `x`, and with probability 1/3 each time a further one.
 ///
 /// The new value is with probability 1/4 a [structured] value, with 1/4 a random step on the ULP line, and else a
-/// random candidate of the [moves](crate::moves). In a run of bytes, with probability 1/3 a token of the dictionary is
-/// written instead, and nothing else is replaced then. Of a sequence of calls, with probability 1/6 whole calls are rearranged instead. The value may be NaN or infinite, and may equal the old one. Does nothing
-/// for an empty layout. Does not allocate.
+/// random candidate of the [moves](crate::moves). The value may be NaN or infinite, and may equal the old one.
+///
+/// Three other perturbations end the kick:
+///
+/// * in a run of bytes, with probability 1/3, a token of the dictionary is written;
+/// * if there are arrays, with probability 1/4, one is [rearranged](crate::array);
+/// * in a sequence of calls, with probability 1/6, whole calls are rearranged.
+///
+/// Does nothing for an empty layout. Does not allocate.
 ///
 /// # Panics
 /// If `x` is shorter than the layout.
@@ -52,7 +58,7 @@ pub fn kick<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     }
 }
 
-/// A random slot, an inactive one rarely.
+/// A random slot, which is rarely an inactive one.
 fn active_slot<R: Rand>(rng: &mut R, layout: &Layout, x: &[u8]) -> usize {
     const TRIES: usize = 8;
     let mut index = rng.below_or_zero(layout.len());
@@ -67,15 +73,15 @@ fn active_slot<R: Rand>(rng: &mut R, layout: &Layout, x: &[u8]) -> usize {
 
 /// In a run of bytes, writes a random token with probability 1/3; returns whether it did.
 fn write_token<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, index: usize, x: &mut [u8]) -> bool {
-    // No random number is drawn where there is no run or no token, so that other searches are what they were.
+    // Without a run or a token, no random number is drawn, so that searches without tokens stay reproducible.
     if dictionary.tokens().is_empty() || run_length(layout.slots(), index, 2) < 2 || rng.below_or_zero(3) != 0 {
         return false;
     }
     write_random(rng, layout.slots(), index, dictionary, x)
 }
 
-/// Raw bits of the value some steps above or below the present one. Every binary magnitude of the number of steps is
-/// equally likely.
+/// Raw bits of the value a random number of steps above or below the present one. Every binary magnitude of that number
+/// is equally likely.
 fn random_step<R: Rand>(rng: &mut R, slot: Slot, x: &[u8]) -> u64 {
     let steps = rng.next() >> (64 - slot.kind.bits()) >> rng.below_or_zero(slot.kind.bits() as usize);
     let rising = rng.coinflip(0.5);

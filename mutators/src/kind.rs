@@ -1,11 +1,21 @@
-//! The types of the numbers in an input. A search treats all numbers alike, through their raw bits; what depends on the
-//! type is here.
+//! The types of the numbers in an input. A search treats all numbers alike, through their raw bits; this module has
+//! everything that depends on the type.
 
 use serde::{Deserialize, Serialize};
 
 /// The type of one number.
 ///
 /// Raw bits of a number are the low [`bits`](Self::bits) of a `u64`, zero-extended.
+///
+/// # Example
+/// ```
+/// use penfuzz_mutators::view::Kind;
+///
+/// assert_eq!(Kind::I8.from_real(-1.0), 0xff);
+/// assert_eq!(Kind::I8.to_integer(0xff), Some(-1));
+/// assert_eq!(Kind::F32.from_real(1e300), u64::from(f32::INFINITY.to_bits()));
+/// assert_eq!(Kind::U8.from_real(f64::NAN), 0);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// IEEE 754 binary32.
@@ -28,20 +38,20 @@ pub enum Kind {
     U32,
     /// Unsigned, 64 bits.
     U64,
-    /// One byte, of which the lowest bit is the value.
+    /// One byte; its lowest bit is the value.
     Bool,
     /// A rounding mode, in the lowest two bits of one byte: 0 [to nearest](NEAREST), 1 upward, 2 downward, 3 toward
-    /// zero. With [`RAISED`] all exception flags are raised when the call begins.
+    /// zero. If the bit [`RAISED`] is set, all exception flags are raised when the call begins.
     ///
-    /// It is no argument of the function under test: a layout has at most one, as its last slot. The modes have no
+    /// It is not an argument of the function under test: a layout has at most one, as its last slot. The modes have no
     /// order and no special values, so the moves replace a mode and do not compute with it.
     Rounding,
 }
 
-/// The [`Kind::Rounding`] of the default floating-point environment, which holds for inputs without a mode.
+/// The [`Kind::Rounding`] of the default floating-point environment, which applies to inputs without a mode.
 pub const NEAREST: u64 = 0;
 
-/// The bit of a [`Kind::Rounding`] that stands for exception flags which the caller has raised.
+/// The bit of a [`Kind::Rounding`] that means: the caller has raised all exception flags.
 pub const RAISED: u64 = 4;
 
 impl Kind {
@@ -123,8 +133,8 @@ impl Kind {
 
     /// The value of the raw bits as a double.
     ///
-    /// Exact but for integers beyond `2^53`, which are rounded to nearest. Signed zeros, infinities and the payloads of
-    /// doubles are kept; a signalling NaN of `F32` becomes quiet.
+    /// Exact except for integers beyond `2^53`, which are rounded to nearest. Signed zeros, infinities and the payloads
+    /// of doubles are kept; a signalling NaN of `F32` becomes quiet.
     #[must_use]
     pub fn to_real(self, raw: u64) -> f64 {
         match self {

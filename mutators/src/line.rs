@@ -6,6 +6,15 @@
 //! Positions are in `[0, 2^bits)`. The order of floats, from position 0: negative NaN (large payloads first),
 //! -infinity, finite negative values, -0 directly below +0, finite positive values, +infinity, positive NaN (small
 //! payloads first). The order of integers is their numerical one.
+//!
+//! # Example
+//! ```
+//! use penfuzz_mutators::{line, view::Kind};
+//!
+//! let one = line::position(Kind::F64, 1.0f64.to_bits());
+//! assert_eq!(line::raw(Kind::F64, one + 1), (1.0 + f64::EPSILON).to_bits());
+//! assert_eq!(line::between(Kind::F64, 1.0f64.to_bits(), 2.0f64.to_bits()), 1 << 52);
+//! ```
 
 use crate::kind::Kind;
 

@@ -1,20 +1,22 @@
-//! What an evaluation shows besides its value: the conditions on the way to the wanted branch, with their operands.
+//! Observations of an evaluation besides its value: the conditions on the way to the wanted branch, with their
+//! operands.
 //!
-//! A distance is one unsigned number. It has no sign, and behind an equality that fails there is none. The operands of every condition
-//! that a run passes are what Newton's method, secants and corrections of single bits need.
+//! A distance is one unsigned number. It has no sign, and it does not exist for conditions after an equality that
+//! fails. Newton's method, secants and corrections of single bits need the operands of every condition that a run
+//! passes.
 
 use crate::distance::Relation;
 
 /// A condition on the way to the wanted branch, as a run passed it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// A number of its own for each condition.
+    /// A unique number of the condition.
     pub condition: u32,
-    /// Conditions that follow until the wanted branch; 0 for its own.
+    /// Number of conditions between this one and the wanted branch; 0 for the condition of the wanted branch itself.
     pub level: u32,
-    /// What must hold.
+    /// The relation that must hold on the way to the wanted branch.
     pub relation: Relation,
-    /// Of the last pass, or of a pass in which the relation held.
+    /// The operands at the last pass, or at a pass in which the relation held.
     pub operands: Operands,
     /// Whether the relation holds.
     pub holds: bool,
@@ -38,7 +40,8 @@ impl Observation {
         self.relation == Relation::Eq
     }
 
-    /// The left operand minus the right one; NaN if there are none, or one is NaN. The difference of infinities of one sign is 0.
+    /// The left operand minus the right one. NaN if there are no operands or one is NaN. The difference of equal
+    /// infinities is 0.
     #[must_use]
     pub fn gap(&self) -> f64 {
         match self.operands {
@@ -49,7 +52,7 @@ impl Observation {
         }
     }
 
-    /// The bits in which integer operands differ, 0 for others.
+    /// The bits in which integer operands differ; 0 for other operands.
     #[must_use]
     pub fn different_bits(&self) -> u64 {
         if let Operands::Integers(a, b) = self.operands { (a ^ b) as u64 } else { 0 }
@@ -61,8 +64,8 @@ impl Observation {
         matches!(self.operands, Operands::Integers(..))
     }
 
-    /// The gap at which the search aims: 0 for an equality, else beyond the bound by half of it, so that the next step does not end
-    /// just before it again. For `|e| < t` that is `|e| = t / 2`.
+    /// The gap that the search aims for: 0 for an equality; otherwise half the bound beyond the bound, so that the next
+    /// step does not end just before it again. For `|e| < t` it leads to `|e| = t / 2`.
     #[must_use]
     pub fn aim(&self) -> f64 {
         let bound = match self.operands {

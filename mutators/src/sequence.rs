@@ -1,23 +1,23 @@
-//! Sequences of calls: an input has the arguments of each call, and how many of them are made.
+//! Sequences of calls: an input contains the arguments of each call, and the number of calls to make.
 //!
-//! The numbers of every call have the same kinds in the same order. Those of calls that are not made are inactive, as elements of an array
-//! behind its length are ([`crate::group`]).
+//! The numbers of every call have the same kinds in the same order. The numbers of calls that are not made are
+//! inactive, like array elements after the length ([`crate::group`]).
 
 use libafl_bolts::rands::Rand;
 use serde::{Deserialize, Serialize};
 
 use crate::view::Slot;
 
-/// The calls of an input, by the indices of their slots.
+/// The layout of a sequence of calls, as indices of slots.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
-    /// The slot with the number of calls that are made, from 1.
+    /// The slot with the number of calls to make, at least 1.
     pub count: usize,
     /// The first slot of the first call.
     pub first: usize,
-    /// Slots of one call.
+    /// Number of slots per call.
     pub per_call: usize,
-    /// Calls that have slots.
+    /// Number of calls that have slots.
     pub capacity: usize,
 }
 
@@ -28,7 +28,7 @@ impl Steps {
         self.first + self.per_call * self.capacity
     }
 
-    /// Calls that are made.
+    /// Number of calls to make, from 1 to the capacity.
     ///
     /// # Panics
     /// If `x` ends before a slot does.
@@ -37,7 +37,7 @@ impl Steps {
         (slots[self.count].get(x) as usize).clamp(1, self.capacity)
     }
 
-    /// Lets `n` calls be made.
+    /// Sets the number of calls to make.
     ///
     /// # Panics
     /// If `x` ends before a slot does.
@@ -45,7 +45,7 @@ impl Steps {
         slots[self.count].set(x, n as u64);
     }
 
-    /// Does no call have this slot, or one that is made?
+    /// Whether the slot belongs to no call, or to a call that is made.
     pub(crate) fn is_made(&self, index: usize, x: &[u8], slots: &[Slot]) -> bool {
         let own = (self.first..self.end()).contains(&index);
         !own || (index - self.first) / self.per_call < self.made(x, slots)
@@ -63,7 +63,7 @@ impl Steps {
         }
     }
 
-    /// Leaves out a call: those behind it move up.
+    /// Removes a call; the calls after it move up. The number of calls stays at least 1.
     ///
     /// # Panics
     /// If `x` ends before a slot does.
@@ -84,7 +84,8 @@ impl Steps {
         slots[from..self.end()].iter().for_each(|slot| slot.set(x, 0));
     }
 
-    /// Changes how many calls are made, repeats a call, leaves one out, copies one over another or swaps two. Does not allocate.
+    /// Changes the number of calls, repeats a call, removes one, copies one over another, or swaps two. Does not
+    /// allocate.
     ///
     /// # Panics
     /// If `x` ends before a slot does.
@@ -122,7 +123,7 @@ mod tests {
         view::{Kind, Layout},
     };
 
-    /// Up to four calls with an integer each.
+    /// A layout of up to four calls with one integer each.
     fn layout() -> Layout {
         let kinds = [Kind::U8, Kind::I32, Kind::I32, Kind::I32, Kind::I32];
         let domain = Domain::new(Kind::U8, 1, 4).expect("a range");
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn a_sequence_is_shrunk_to_the_fewest_calls() {
         let layout = layout();
-        // The last of the calls has a 9, and one before it a 7.
+        // The property: the last call has a 9, and an earlier one a 7.
         let values = |x: &[u8]| -> Vec<u64> {
             let steps = layout.steps().expect("calls");
             layout.slots()[1..].iter().take(steps.made(x, layout.slots())).map(|s| s.get(x)).collect()

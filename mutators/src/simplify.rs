@@ -2,11 +2,12 @@
 //! test.
 //!
 //! # Algorithm
-//! 0. Of a sequence of calls: try to end it earlier, and to leave out single calls; the numbers of calls that are not made become 0.
-//! 1. In inputs of two to four numbers: try tuples of small integers in all slots at once (a right triangle becomes
-//!    3, 4, 5).
-//! 2. For each group of slots of one kind and equal magnitude: try the same new magnitude in all of them, with their
-//!    signs relative to each other as they are (an equality between arguments stays one).
+//! 0. In a sequence of calls: try to end it earlier, and to remove single calls; set the numbers of calls that are not
+//!    made to 0.
+//! 1. In inputs of two to four numbers: try tuples of small integers in all slots at once (a right triangle becomes 3,
+//!    4, 5).
+//! 2. For each group of slots of one kind and equal magnitude: try the same new magnitude in all of them, and keep
+//!    their relative signs (an equality between arguments stays one).
 //! 3. For each slot: try fixed simple values, roundings of its value, and the values of the other slots of its kind,
 //!    simplest first.
 //! 4. Repeat 2 and 3 until nothing changes, at most 8 times.
@@ -53,7 +54,21 @@ const FIXED: [(&[u64], &[i32]); 4] = [
 /// Replaces the numbers of inputs by simpler ones: all at once, in groups of equal numbers, and one by one; the
 /// [module](self) has the steps.
 ///
-/// It caches the fixed values of each kind, so one simplifier is best used for many inputs.
+/// It caches the fixed values of each kind, so reuse one simplifier for many inputs.
+///
+/// # Example
+/// ```
+/// use penfuzz_mutators::{
+///     simplify::{Simplifier, Verdict},
+///     view::Layout,
+/// };
+///
+/// let layout = Layout::doubles(8);
+/// let mut x = 1.756_580_577_729_901e156f64.to_le_bytes();
+/// let holds = |y: &[u8]| if layout.reals(y)[0] > 1370.0 { Verdict::Holds } else { Verdict::Fails };
+/// Simplifier::new().simplify(&mut x, &layout, holds);
+/// assert_eq!(f64::from_le_bytes(x), 2000.0);
+/// ```
 #[derive(Debug, Default)]
 pub struct Simplifier {
     fixed: HashMap<Kind, Vec<(Simplicity, u64)>>,
@@ -69,8 +84,8 @@ impl Simplifier {
     /// Simplifies the numbers of `layout` that lie entirely within `x`, and returns whether `x` changed.
     ///
     /// `holds` checks the property for a candidate, which is as long as `x` and differs from it in the numbers only.
-    /// The property must hold for `x` itself, which is not checked. Then it holds for the result, too. Each candidate is in
-    /// the domains of the layout.
+    /// Each candidate is in the domains of the layout. The property must hold for `x` itself, which is not checked;
+    /// then it also holds for the result.
     pub fn simplify(&mut self, x: &mut [u8], layout: &Layout, mut holds: impl FnMut(&[u8]) -> Verdict) -> bool {
         let slots = layout.fitting(x.len()).to_vec();
         let before = x.to_vec();

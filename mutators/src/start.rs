@@ -12,15 +12,26 @@ use crate::{
 /// functions treat separately.
 const FIRST: [f64; 10] = [1.0, -1.0, 0.0, 0.5, 3.0, f64::INFINITY, f64::NAN, 1e-310, 1e300, f64::NEG_INFINITY];
 
-/// The lengths of arrays in the first points, as far as there is room.
+/// The lengths of arrays in the first points, limited by the capacity of the array.
 const LENGTHS: [u64; 10] = [1, 3, 0, 2, 5, u64::MAX, 4, 8, 3, 1];
 
-/// A series of start points without end: 10 fixed ones, then [structured] random points and, one in eight, uniformly
+/// An endless series of start points: 10 fixed ones, then [structured] random points and, one in eight, uniformly
 /// distributed [bits](random::fill).
 ///
 /// The fixed ones are 1, -1, 0, 0.5, 3, infinity, NaN, 1e-310, 1e300 and -infinity in every slot, converted by
-/// [`Kind::from_real`], rounded to nearest. An integer that is the length of an array is small in them, and in seven of eight others
-/// it is one that there is room for.
+/// [`Kind::from_real`]; their rounding mode is to nearest. An integer that is the length of an array is small in the
+/// fixed points. In seven of eight other points it is at most the capacity of the array.
+///
+/// # Example
+/// ```
+/// use libafl_bolts::rands::StdRand;
+/// use penfuzz_mutators::{dictionary::Dictionary, start::StartPoints, view::Layout};
+///
+/// let (layout, dictionary) = (Layout::doubles(16), Dictionary::general());
+/// let (mut starts, mut rng, mut x) = (StartPoints::new(), StdRand::with_seed(0), [0; 16]);
+/// starts.next(&mut rng, &layout, &dictionary, &mut x);
+/// assert_eq!(layout.reals(&x), [1.0, 1.0]);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct StartPoints {
     made: u64,
@@ -54,7 +65,7 @@ impl StartPoints {
             None if rng.below_or_zero(8) == 0 => random::fill(rng, layout, x),
             None => structured::fill(rng, layout, dictionary, x),
         }
-        // Almost all integers are lengths for which there is no room.
+        // Almost all integers are lengths beyond the capacity.
         for (index, largest) in layout.lengths() {
             let slot = layout.slots()[*index];
             match LENGTHS.get(self.made as usize) {

@@ -13,10 +13,10 @@ use crate::{
 };
 
 /// Fills every slot of `x` with a [`value`]; from the second slot on, one number in four is instead
-/// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…). One run of bytes in two
-/// begins with a token, if the dictionary has any.
+/// [derived](crate::moves::Related) from another slot (`y = x`, `-x`, a neighbour of `x`, `1/x`…). One run of bytes in
+/// two begins with a token, if the dictionary has any.
 ///
-/// In seven of eight draws, an integer that is the length of an array is one that there is room for.
+/// In seven of eight draws, an integer that is the length of an array is at most the capacity of the array.
 ///
 /// The result does not depend on the previous bytes of `x`.
 ///
@@ -43,7 +43,8 @@ pub fn fill<R: Rand>(rng: &mut R, layout: &Layout, dictionary: &Dictionary, x: &
     }
 }
 
-/// Writes a random token at the beginning of one run of bytes in two; in one of four of these, another one anywhere.
+/// Writes a random token at the beginning of one run of bytes in two, and in one of four of these runs another token at
+/// a random place.
 fn write_tokens<R: Rand>(rng: &mut R, slots: &[Slot], dictionary: &Dictionary, x: &mut [u8]) {
     let mut first = 0;
     while first < slots.len() {

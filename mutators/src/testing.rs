@@ -26,7 +26,7 @@ impl<F: FnMut(&[u8]) -> u64> Counted<F> {
         self.metric = Metric::Squared;
     }
 
-    /// The value at `x`, which counts as no evaluation.
+    /// The value at `x`, without counting an evaluation.
     pub(crate) fn value(&mut self, x: &[u8]) -> u64 {
         (self.f)(x)
     }

@@ -28,8 +28,7 @@ impl Slot {
         self.offset + self.kind.size()
     }
 
-    /// The raw bits, zero-extended. Of `Bool` and `Rounding`, which have fewer bits than their byte, the other bits are
-    /// ignored.
+    /// The raw bits, zero-extended. `Bool` and `Rounding` have fewer bits than their byte; the other bits are ignored.
     ///
     /// # Panics
     /// If `x` ends before the slot does.
@@ -105,26 +104,38 @@ fn first<const N: usize>(x: &[u8]) -> [u8; N] {
 }
 
 /// The kinds and offsets of the numbers in a byte input. The default has no number.
+///
+/// # Example
+/// ```
+/// use penfuzz_mutators::view::{Kind, Layout};
+///
+/// // The arguments of `void f(double x, int n)`.
+/// let layout = Layout::packed(&[Kind::F64, Kind::I32]);
+/// let mut x = vec![0; layout.size()];
+/// layout.set_reals(&mut x, &[1.5, -3.0]);
+/// assert_eq!(layout.slots()[1].get(&x), 0xffff_fffd);
+/// assert_eq!(layout.reals(&x), [1.5, -3.0]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Layout {
     slots: Vec<Slot>,
     size: usize,
-    /// In the order of their slots, which are distinct.
+    /// In the order of their slots; no two groups share a slot.
     #[serde(default)]
     groups: Vec<Group>,
-    /// Slots that are the length of a group, and the largest that a group has room for.
+    /// Slots that are the length of a group, by index, each with the largest length within the capacity.
     #[serde(default)]
     lengths: Vec<(usize, u64)>,
     /// Slots with a domain, by index.
     #[serde(default)]
     pub(crate) domains: Vec<(usize, Domain)>,
-    /// The calls of a sequence, if an input is one.
+    /// The sequence of calls, if an input is one.
     #[serde(default)]
     steps: Option<Steps>,
 }
 
 impl Layout {
-    /// Numbers of these kinds, in this order from offset 0, without padding.
+    /// A layout of numbers of these kinds, in this order from offset 0, without padding.
     #[must_use]
     pub fn packed(kinds: &[Kind]) -> Self {
         let mut size = 0;
@@ -137,14 +148,14 @@ impl Layout {
         Self { slots, size, ..Self::default() }
     }
 
-    /// These slots, which must be in the order of their offsets and not overlap.
+    /// A layout of these slots, which must be in the order of their offsets and not overlap.
     #[must_use]
     pub fn of_slots(slots: Vec<Slot>) -> Self {
         let size = slots.last().map_or(0, |slot| slot.end());
         Self { slots, size, ..Self::default() }
     }
 
-    /// The same numbers, of which those in the groups matter only within their length.
+    /// Declares arrays and strings: the numbers of a group matter only within its length.
     #[must_use]
     pub fn with_groups(mut self, mut groups: Vec<Group>) -> Self {
         groups.sort_by_key(|group| group.first);
@@ -162,10 +173,10 @@ impl Layout {
         self
     }
 
-    /// The same numbers, of which those of the calls beyond the number of calls do not matter.
+    /// Declares a sequence of calls: the numbers of calls beyond the number of calls do not matter.
     ///
     /// # Panics
-    /// If there are fewer slots than the calls have.
+    /// If there are fewer slots than the calls need, or if the number of calls is not before the first call.
     #[must_use]
     pub fn with_steps(mut self, steps: Steps) -> Self {
         assert!(steps.end() <= self.len() && steps.count < steps.first, "each call has its slots, behind their number");
@@ -174,7 +185,7 @@ impl Layout {
         self
     }
 
-    /// The calls, if an input is a sequence of them.
+    /// The sequence of calls, if an input is one.
     #[must_use]
     pub const fn steps(&self) -> Option<&Steps> {
         self.steps.as_ref()
@@ -186,13 +197,13 @@ impl Layout {
         &self.groups
     }
 
-    /// The slots that are the length of an array, by index, each with the largest length that the array has room for.
+    /// The slots that are the length of an array, by index, each with the largest length within the array's capacity.
     #[must_use]
     pub fn lengths(&self) -> &[(usize, u64)] {
         &self.lengths
     }
 
-    /// Does the number in slot `index` reach the function under test with the other values of `x`?
+    /// Whether the number in slot `index` reaches the function under test, given the other values of `x`.
     ///
     /// # Panics
     /// If a slot ends beyond `x`.
@@ -209,7 +220,7 @@ impl Layout {
         index >= group.end() || index - group.first < group.active(x, &self.slots)
     }
 
-    /// `n_bytes / 8` doubles; a partial group of bytes at the end has no slot.
+    /// A layout of `n_bytes / 8` doubles; up to 7 bytes at the end have no slot.
     #[must_use]
     pub fn doubles(n_bytes: usize) -> Self {
         Self::packed(&vec![Kind::F64; n_bytes / 8])
@@ -268,10 +279,9 @@ impl Layout {
     }
 }
 
-/// Number of slots in the run from slot number `first` on, at most `limit`; 0 if that slot is none of a run.
+/// Number of slots in the run from slot number `first` on, at most `limit`; 0 if that slot is in no run.
 ///
-/// A run is a sequence of slots of one byte ([`Kind::I8`], [`Kind::U8`]), each of which begins where the one before it
-/// ends: the elements of a string.
+/// A run is a sequence of slots of one byte ([`Kind::I8`], [`Kind::U8`]) without gaps: the elements of a string.
 ///
 /// # Panics
 /// If there is no slot of that number.

@@ -26,7 +26,7 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts.
+/// The system allocator with a counter.
 struct Counting;
 
 // SAFETY: every request goes to the system's allocator unchanged, and counting neither allocates nor unwinds: the

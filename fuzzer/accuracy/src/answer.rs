@@ -12,11 +12,12 @@ use super::{
     value::Measure,
 };
 
-/// Regions in the text, and operations, if they add this share of the error at least; JSON has all.
+/// At most this number of regions and of operations appears in the text; operations only if they contribute at least
+/// the share [`ADDS`] of the error. JSON has all of them.
 const SHOWN: usize = 12;
 const ADDS: f64 = 1e-3;
 
-/// `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Json<'a> {
     schema: u32,
@@ -28,7 +29,7 @@ struct Json<'a> {
     seconds: f64,
     cpu_seconds: f64,
     worst: Option<Item>,
-    /// Where the worst error comes from.
+    /// The contributions of roundings to the worst error.
     #[serde(skip_serializing_if = "Option::is_none")]
     sources: Option<JsonSources>,
     wrong: Vec<Item>,
@@ -38,13 +39,13 @@ struct Json<'a> {
     faults: u64,
     reference_faults: u64,
     deaths: u64,
-    /// Of an output directory: the seeds whose runs this is about.
+    /// For an output directory: the seeds whose runs are merged here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seeds: Vec<u64>,
-    /// Inputs that were tried one after the other, if any.
+    /// Number of inputs that were tried by exhaustive search, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     tried: Option<u64>,
-    /// All inputs of the box, if each was tried: no error is larger.
+    /// Number of inputs of the box, if every one was tried: then no error is larger than the worst one.
     #[serde(skip_serializing_if = "Option::is_none")]
     exhausted: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,18 +57,18 @@ struct Json<'a> {
 /// One input and its error.
 #[derive(Debug, Serialize)]
 struct Item {
-    /// In ulps; none for a class.
+    /// The error in ulps; absent for a difference without a size.
     #[serde(skip_serializing_if = "Option::is_none")]
     ulp: Option<f64>,
-    /// The function's own estimate of the error.
+    /// The function's own estimate of its error.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<f64>,
-    /// The error as a multiple of it.
+    /// The error as a multiple of the estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     times_estimate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<Class>,
-    /// What is left in `errno`, and what should be.
+    /// The value in `errno`, and the expected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     errno: Option<JsonErrno>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +85,7 @@ struct Item {
     branches: Vec<String>,
 }
 
-/// `EDOM`, `ERANGE`, or a number.
+/// Values of `errno`: `EDOM`, `ERANGE`, or a number.
 #[derive(Debug, Serialize)]
 struct JsonErrno {
     left: String,
@@ -94,24 +95,24 @@ struct JsonErrno {
 /// The value of the reference.
 #[derive(Debug, Serialize)]
 struct Value {
-    /// With more digits than the type has, where MPFR has computed it.
+    /// In decimal with more digits than the type has, if MPFR has computed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<String>,
     /// Rounded to the type of the result.
     rounded: Arg,
 }
 
-/// The parts of an error.
+/// The parts of an error, in ulps.
 #[derive(Debug, Serialize)]
 struct JsonSources {
-    /// The result less the exact value, in ulps.
+    /// The error with its sign: result minus exact value.
     error: f64,
     operations: Vec<JsonSource>,
-    /// What is of no operation.
+    /// The part of the error that no recorded operation contributes.
     rest: f64,
 }
 
-/// What the roundings of one operation add.
+/// The contribution of the roundings of one operation.
 #[derive(Debug, Serialize)]
 struct JsonSource {
     ulp: f64,
@@ -128,7 +129,7 @@ struct JsonPart {
     ulp: f64,
 }
 
-/// A larger error than all before.
+/// One entry of [`Answer::found`]: an error larger than all before it.
 #[derive(Debug, Serialize)]
 struct Step {
     evaluations: u64,
@@ -136,7 +137,7 @@ struct Step {
     ulp: f64,
 }
 
-/// The report for programs.
+/// Returns the report as JSON.
 #[must_use]
 pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
     let function = pair.function();
@@ -178,7 +179,7 @@ fn operation(pair: &Pair, source: &Source) -> Option<JsonSource> {
     Some(JsonSource { ulp: source.ulp, operation, file, line: site.line, column: site.column })
 }
 
-/// The classes one after the other.
+/// Returns the inputs sorted by class.
 pub(super) fn sorted(found: &[Found]) -> Vec<&Found> {
     let mut all: Vec<&Found> = found.iter().collect();
     all.sort_by_key(|f| if let Compared::Wrong(class) = f.compared { Some(class) } else { None });
@@ -223,7 +224,7 @@ fn item(pair: &Pair, found: &Found) -> Item {
     }
 }
 
-/// `FILE:LINE:OUTCOME`, as `penfuzz reach` takes it.
+/// Returns the name of a branch in the syntax of `penfuzz reach`: `FILE:LINE:OUTCOME`.
 pub(super) fn branch(pair: &Pair, branch: u32) -> String {
     let target = pair.session().evaluator.target();
     let site = &target.sites[target.site_of(branch as usize)];
@@ -236,7 +237,7 @@ pub(super) fn branch(pair: &Pair, branch: u32) -> String {
     format!("{file}:{}:{outcome}", site.line)
 }
 
-/// The report for readers.
+/// Returns the report as text.
 #[must_use]
 pub fn text(pair: &Pair, answer: &Answer) -> String {
     let mut out = String::new();
@@ -298,7 +299,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     out
 }
 
-/// What is known of the worst input: names and values.
+/// Returns the details of the worst input as pairs of names and values.
 pub(super) fn details(pair: &Pair, worst: &Found) -> Vec<(String, String)> {
     let returned = |bits| {
         let kind = pair.result();
@@ -318,7 +319,7 @@ pub(super) fn details(pair: &Pair, worst: &Found) -> Vec<(String, String)> {
     all
 }
 
-/// What the roundings of operations add to the worst error.
+/// Returns the text about the contributions of roundings to the worst error; empty if they are not known.
 fn parts_of_error(pair: &Pair, answer: &Answer) -> String {
     let mut out = String::new();
     let Some(sources) = &answer.sources else { return out };
@@ -329,7 +330,7 @@ fn parts_of_error(pair: &Pair, answer: &Answer) -> String {
     out
 }
 
-/// The parts of the worst error, in ulps, and what they come from; none where that is not known.
+/// Returns the parts of the worst error, in ulps, each with its operation; empty if they are not known.
 pub(super) fn source_lines(pair: &Pair, answer: &Answer) -> Vec<(String, String)> {
     let Some(sources) = &answer.sources else { return Vec::new() };
     let all: Vec<JsonSource> = sources.operations.iter().filter_map(|source| operation(pair, source)).collect();
@@ -350,7 +351,7 @@ pub(super) fn source_lines(pair: &Pair, answer: &Answer) -> Vec<(String, String)
     lines
 }
 
-/// Both ends of what the worst error can be.
+/// Returns the text about the upper bound of the error.
 pub(super) fn bounded(pair: &Pair, bound: &Result<Bound, String>, answer: &Answer) -> String {
     let bound = match bound {
         Ok(bound) => bound,
@@ -381,24 +382,24 @@ pub(super) fn size(pair: &Pair, found: &Found) -> String {
     }
 }
 
-/// All inputs of the box, if each was tried.
+/// Returns the number of inputs of the box if every one was tried.
 pub(super) fn exhausted(pair: &Pair, answer: &Answer) -> Option<u64> {
     exhaustive::inputs(pair.layout()).ok().filter(|all| *all == answer.tried)
 }
 
-/// Is an error a difference of integers, which is shown with all its digits?
+/// Returns whether the error is a difference of integers, which is printed with all its digits.
 fn is_count(pair: &Pair, error: f64) -> bool {
     !pair.result().is_float() && pair.value().measure() == Measure::Absolute && error < 1e15
 }
 
-/// What the error is that was estimated.
+/// Returns the text about the actual error, printed next to the function's estimate.
 fn of_error(found: &Found) -> String {
     let Some(exact) = &found.exact else { return String::new() };
     let ulps = exact.compared.size().map_or_else(String::new, |ulps| format!(", {}", in_ulps(ulps)));
     exact.absolute.map_or_else(String::new, |error| format!("   (the error is {error:.6e}{ulps})"))
 }
 
-/// The call and what it returns.
+/// Returns the call and its result as text.
 pub(super) fn call(pair: &Pair, found: &Found) -> String {
     let function = pair.function();
     let args: Vec<String> = arguments(function, &found.bytes).into_iter().map(|a| a.hex).collect();

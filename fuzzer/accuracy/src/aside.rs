@@ -1,4 +1,4 @@
-//! A few evaluations beside the search.
+//! Evaluations outside of the search, in a short-lived child process.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use penfuzz_system::process::child::{self, Limit};
 
 use super::{Found, Message, Objective, Options, pair::Pair};
 
-/// Does some work in a process of its own, in the time of two evaluations.
+/// Runs `work` in a child process of its own, for at most twice the timeout of an evaluation.
 pub(super) fn aside(
     pair: &mut Pair,
     options: &Options,
@@ -24,7 +24,7 @@ pub(super) fn aside(
     let _ = child::run(in_child, receive, Limit::At(deadline));
 }
 
-/// Has an input the same result and the same error as when it was found?
+/// Returns whether an input still has the same result and the same error as when it was found.
 pub(super) fn holds(pair: &mut Pair, options: &Options, found: &Found) -> bool {
     let mut now = None;
     let examine = |objective: &mut Objective| {
@@ -37,6 +37,6 @@ pub(super) fn holds(pair: &mut Pair, options: &Options, found: &Found) -> bool {
             now = Some(found);
         }
     });
-    // What is wrong with errno, only a search compares.
+    // `errno` is compared only by a search.
     now.is_some_and(|now| now.result == found.result && (found.size().is_none() || now.compared == found.compared))
 }

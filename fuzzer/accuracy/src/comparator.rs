@@ -1,9 +1,10 @@
-//! The C function that compares a result with its reference. It is compiled like a target, so that a reference that faults is noticed,
-//! and a search can call it millions of times a second.
+//! The C function that compares a result with its reference. It is compiled like a target, so that faults of the
+//! reference are detected, and a search can call it millions of times a second.
 //!
-//! The error is `|y - r| / ulp(r)` with the ulp of the binade of the exact value `r` in the type of the result, fractions counted, as
-//! tables of libraries define it (Gladman, Innocente, Mather, Zimmermann, *Accuracy of Mathematical Functions in Single, Double,
-//! Double Extended, and Quadruple Precision*): `2^(e-52)` for doubles of exponent `e`, at least `2^-1074`. An infinity counts as `2^1024`.
+//! The error is `|y - r| / ulp(r)` with the ulp of the binade of the exact value `r` in the type of the result. It is
+//! fractional, as in the tables of Gladman, Innocente, Mather and Zimmermann, *Accuracy of Mathematical Functions in
+//! Single, Double, Double Extended, and Quadruple Precision*: the ulp of doubles of exponent `e` is `2^(e-52)`, at
+//! least `2^-1074`. An infinity counts as `2^1024`.
 
 use std::fmt::Write;
 
@@ -19,8 +20,8 @@ use super::{
 /// The name of the comparing function.
 pub const FUNCTION: &str = "penfuzz_compare";
 
-/// Exponents as `frexpl` and powers as `ldexpl` have them, by the bits of the type where these are known: the calls would take longer than all
-/// the rest.
+/// C code for the exponent as `frexpl` returns it, and for powers of two as `ldexpl` returns them. Where the bits of
+/// the type are known it uses them: calls of the library would take longer than all the rest.
 const BITS: &str = "#if __LDBL_MANT_DIG__ == 64
 union penfuzz_bits { long double value; struct { unsigned long long significand; unsigned short exponent; } part; };
 static inline int penfuzz_exponent(long double x) {
@@ -38,31 +39,33 @@ static inline long double penfuzz_power(int e) { return __builtin_ldexpl(1.0L, e
 #endif
 ";
 
-/// An estimate below half a unit in the last place cannot be kept.
+/// Measures the error as a multiple of the function's estimate. No result can keep an estimate below half an ulp; then
+/// twice the error in ulps counts.
 const IN_CLAIMS: &str = "    ulps *= 2;
     double claims = penfuzz_claim > 0 ? (double)((error < 0 ? -error : error) / penfuzz_claim) : ulps;
     if (claims < ulps) return claims;
 ";
 
-/// The error itself.
+/// Measures the absolute error.
 const IN_ITSELF: &str = "    return (double)(error < 0 ? -error : error);
 ";
 
-/// The error divided by the exact value; an infinity where that is 0.
+/// Measures the error relative to the exact value; an infinity where that is 0.
 const IN_REFERENCES: &str = "    if (error == 0) return 0;
     return (double)((error < 0 ? -error : error) / size);
 ";
 
-/// The name of a core in `long double`.
+/// The C name of a core's value in `long double`.
 const CORE: &str = "penfuzz_core";
-/// The name of what returns the member that a reference fills in.
+/// The C name of the function that returns the member that a reference fills in.
 const FILLED_IN: &str = "penfuzz_filled_in";
-/// In place of the last argument, for the difference of reference and result in place of the error.
+/// Value of the last argument that requests the difference of reference and result instead of the error.
 pub const DIFFERENCE: u8 = 2;
-/// What the comparing function returns for an input that the reference is not defined for.
+/// Return value of the comparing function for an input for which the reference is not defined.
 const OUTSIDE: i32 = -100;
 
-/// Of the type of a result: the exponent of the smallest ulp, the bits of a significand, and the largest exponent.
+/// Returns the exponent of the smallest ulp, the number of bits of a significand, and the largest exponent of a float
+/// type; `None` for integers.
 #[must_use]
 pub const fn format(kind: Kind) -> Option<(i32, i32, i32)> {
     match kind {
@@ -72,7 +75,7 @@ pub const fn format(kind: Kind) -> Option<(i32, i32, i32)> {
     }
 }
 
-/// The C name of a number's type.
+/// Returns the C name of a type.
 #[must_use]
 pub const fn c_type(kind: Kind) -> &'static str {
     match kind {
@@ -90,17 +93,18 @@ pub const fn c_type(kind: Kind) -> &'static str {
     }
 }
 
-/// How a reference in C hands over its value.
+/// How a reference in C returns its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// It returns it.
+    /// As its result.
     Returns,
-    /// It fills in the structures that the function fills in, and returns what the function returns besides.
+    /// In the structures that it fills in, like the function under test. Its result is then a status.
     FillsIn,
 }
 
-/// The text: a function of the arguments, the result, and the estimate of its error if there is one. It returns the error in what it is measured
-/// in; the negative number of a [`Class`]; or another negative number where the reference is not defined. `None` when the reference is computed by MPFR alone.
+/// Returns the C source of the comparing function. Its arguments are those of the function, the result, and the
+/// estimate of the error if there is one. It returns the error in the chosen unit, the negative number of a [`Class`],
+/// or another negative number if the reference is not defined there. `None` if only MPFR can compute the reference.
 #[must_use]
 pub fn text(function: &Function, value: &Value, reference: &Reference, form: Form) -> Option<String> {
     let kinds: Vec<Kind> = function.inputs().filter_map(|p| p.kind).collect();
@@ -154,7 +158,8 @@ typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
     Some(out)
 }
 
-/// A function that returns what is compared of a reference which fills in structures, and leaves whether its status says that there is nothing.
+/// Returns a C function that calls a reference which fills in structures, and returns the compared member. It sets
+/// `penfuzz_status` if the status of the reference says that there is no result.
 fn filling_in(function: &Function, value: &Value, (name, parameters): (&str, &str)) -> String {
     let (mut variables, mut passed, mut n) = (String::new(), Vec::new(), 0);
     let place = value.member().map(Member::for_tests);
@@ -187,7 +192,7 @@ fn filling_in(function: &Function, value: &Value, (name, parameters): (&str, &st
     )
 }
 
-/// What compares floats.
+/// Returns the C statements that compare floats; `None` for another type.
 fn of_floats(value: &Value) -> Option<String> {
     let (least, digits, greatest) = format(value.kind())?;
     let (wrong_nan, wrong_infinity, wrong_zero) = (Class::Nan.code(), Class::Infinity.code(), Class::Zero.code());
@@ -228,7 +233,7 @@ fn of_floats(value: &Value) -> Option<String> {
     ))
 }
 
-/// What compares integers: a difference of integers of 64 bits is exact in `long double`.
+/// Returns the C statements that compare integers. A difference of 64-bit integers is exact in `long double`.
 fn of_integers(value: &Value) -> String {
     let (wrong_nan, wrong_infinity, exact) = (Class::Nan.code(), Class::Infinity.code(), Class::Different.code());
     let measure = if value.measure() == Measure::Relative { IN_REFERENCES } else { IN_ITSELF };
@@ -241,7 +246,7 @@ fn of_integers(value: &Value) -> String {
     )
 }
 
-/// What the compiler says about a reference that returns something else.
+/// Message of the compiler for a reference whose result is not a float.
 pub const NO_FLOAT: &str = "the reference does not return a floating-point number";
-/// What the compiler says about a reference that cannot hold the results.
+/// Message of the compiler for a reference whose type cannot hold the results.
 pub const NARROWER: &str = "the reference returns a narrower type than the function";

@@ -1,4 +1,5 @@
-//! Simpler searches, which the default one is compared with: what it gains must be more than what they find with as many evaluations.
+//! Baseline searches. The default search is worth its cost only if it finds larger errors than these with the same
+//! number of evaluations.
 
 use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
@@ -14,16 +15,16 @@ use super::box_of;
 /// A search without a model of where errors are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// Random moves from the best point so far: one argument by a power of two of positions.
+    /// Random moves from the best point so far: each changes one argument by a power of two of positions.
     Moves,
     /// Special values, small integers and related arguments.
     Structured,
-    /// Positions drawn evenly in the box.
+    /// Positions drawn uniformly from the box.
     Uniform,
 }
 
 impl Control {
-    /// On the command line.
+    /// The name of the search on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,10 +35,11 @@ impl Control {
     }
 }
 
-/// Positions from which [`Control::Moves`] begins again.
+/// After this number of evaluations [`Control::Moves`] returns to the best point; half-way between it jumps to a random
+/// one.
 const RESTART: usize = 4096;
 
-/// Searches until the end. Returns the largest value.
+/// Searches until a limit is reached. Returns the largest value and its point.
 pub(super) fn run<F: Height, R: Rand>(
     control: Control,
     f: &mut F,
@@ -97,7 +99,7 @@ fn note(peak: &mut Peak, value: f64, at: &[u64]) {
     }
 }
 
-/// One argument up or down by `2^k` positions, with `k` drawn evenly.
+/// Moves one argument up or down by `2^k` positions, with `k` drawn uniformly.
 fn move_one<R: Rand>(rng: &mut R, ends: &[(u64, u64)], x: &mut [u64]) {
     let d = rng.below_or_zero(x.len());
     let (least, greatest) = ends[d];

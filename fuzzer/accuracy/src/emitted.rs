@@ -1,4 +1,4 @@
-//! The emitted tests: a program that calls the function with the worst inputs, and expects the values of the reference.
+//! Emits tests: a program that calls the function with the worst inputs, and expects the values of the reference.
 
 use std::path::{Path, PathBuf};
 
@@ -18,17 +18,18 @@ use penfuzz_testgen as unit_test;
 
 use super::{Answer, Class, Compared, Found, answer::size, pair::Pair, value::Member};
 
-/// How tests are written.
+/// Format and tolerance of the tests.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// Their format.
+    /// Format of the tests.
     pub format: TestFormat,
-    /// Floats that a result may be away from the reference's; by default what the largest error comes to, so that a test fails where the function
-    /// becomes more wrong.
+    /// Tolerance: maximum distance from the value of the reference, in floats. By default the distance of the worst
+    /// result, so that a test fails when the function becomes less accurate.
     pub ulp: Option<u64>,
 }
 
-/// Writes the program, if there is an input to test. `is_generated`: penfuzz has written the source of the function, which is then beside the program.
+/// Writes the program, if there is an input to test. If `is_generated`, penfuzz has generated the source of the
+/// function, and a copy of it is written next to the program.
 ///
 /// # Errors
 /// Those of the file system, with the path.
@@ -64,7 +65,7 @@ pub fn write(
     write_tests(&dir, &report).map_err(|e| failed(&dir, "cannot be written", e))
 }
 
-/// The source of the function, copied out of the cache.
+/// Copies the generated source of the function out of the cache. Returns the path of the copy.
 fn copy(dir: &Path, report: &Report) -> Result<PathBuf, Error> {
     let source = Path::new(report.signature.source());
     let text = std::fs::read(source).map_err(|e| failed(source, "cannot be read", e))?;
@@ -96,7 +97,7 @@ fn test(pair: &Pair, found: &Found) -> Option<Test> {
     })
 }
 
-/// Floats from the result to that of the reference, where both are numbers.
+/// Returns the distance of the result from that of the reference, in floats; `None` unless both are finite.
 fn floats_between(pair: &Pair, found: &Found) -> Option<u64> {
     let (kind, expected) = (pair.result(), found.expected()?);
     let is_number = |bits| kind.to_real(bits).is_finite();

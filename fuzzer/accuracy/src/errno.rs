@@ -1,32 +1,32 @@
-//! What a function of numbers leaves in `errno`, and what it should.
+//! The value that a numeric function leaves in `errno`, and the value that the C standard requires.
 //!
-//! The C standard (C17 7.12.1, with `math_errhandling & MATH_ERRNO`): `EDOM` where the function is not defined, `ERANGE` where its value is infinite at
-//! finite arguments (a pole) or too large for the type. Where it is too small, `ERANGE` is allowed. Everywhere else `errno` stays as it is: also for
-//! NaNs and infinities that come from those in the arguments.
+//! C17 7.12.1, with `math_errhandling & MATH_ERRNO`: `EDOM` where the function is not defined, `ERANGE` where its value
+//! is infinite at finite arguments (a pole) or too large for the type. `ERANGE` is allowed where the value is too
+//! small. Everywhere else `errno` does not change, also for NaNs and infinities that come from those in the arguments.
 
 use libc::{EDOM, ERANGE};
 use penfuzz_mutators::view::Kind;
 use serde::{Deserialize, Serialize};
 
-/// The value in `errno` behind a call, which was 0 before.
+/// The value in `errno` after a call, which was 0 before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errno {
-    /// Of the function.
+    /// The value after the call of the function.
     pub left: i32,
-    /// What it should be.
+    /// The required value.
     pub expected: i32,
 }
 
 impl Errno {
-    /// Both are the same.
+    /// Returns whether both are equal.
     #[must_use]
     pub fn is_right(self) -> bool {
         self.left == self.expected
     }
 }
 
-/// What a function of `<math.h>` should leave that has left `left`, and whose value `r` at `args` is rounded to the type of the result. Where the
-/// standard allows both, what it has left.
+/// Returns the required `errno` of a function of `<math.h>` whose value at `args` is `r`, rounded to the type of the
+/// result. If the standard allows several values and `left` is one of them, that is `left`.
 #[must_use]
 pub fn of_math(name: &str, args: &[f64], r: f64, result: Kind, left: i32) -> Errno {
     let is_finite = args.iter().all(|x| x.is_finite());
@@ -48,7 +48,7 @@ pub fn of_math(name: &str, args: &[f64], r: f64, result: Kind, left: i32) -> Err
     Errno { left, expected: if is_right { left } else { allowed[0] } }
 }
 
-/// As in texts.
+/// Returns the name of the value: `EDOM`, `ERANGE`, or the number.
 #[must_use]
 pub fn text(errno: i32) -> String {
     match errno {

@@ -1,4 +1,4 @@
-//! Every input of a box: then the largest error is the largest there is.
+//! Exhaustive search: it tries every input of a box, so the largest error that it finds is the largest there is.
 
 use penfuzz_error::Error;
 use penfuzz_mutators::{
@@ -8,12 +8,12 @@ use penfuzz_mutators::{
 
 use super::{Message, box_of, objective::Objective};
 
-/// Inputs at most: all of one `float`, or of numbers of 32 bits together.
+/// Maximum number of inputs: all values of one `float`, or of several numbers with 32 bits together.
 const MOST: u128 = 1 << 32;
-/// Inputs between two messages.
+/// Number of inputs between two messages.
 const PART: u64 = 1 << 20;
 
-/// Inputs within the box of the arguments.
+/// Returns the number of inputs in the box of the arguments.
 ///
 /// # Errors
 /// When there are too many.
@@ -31,7 +31,8 @@ fn count(ends: &[(u64, u64)]) -> u128 {
     ends.iter().map(|(least, greatest)| u128::from(greatest - least) + 1).fold(1, u128::saturating_mul)
 }
 
-/// Evaluates the special points, and then each point of the regions but for the first `before`. Returns the largest value of each region.
+/// Evaluates the special points, and then each point of the regions except for the first `before`. Returns the largest
+/// value of each region.
 pub(super) fn all(
     objective: &mut Objective,
     regions: Vec<Vec<(u64, u64)>>,
@@ -50,18 +51,19 @@ pub(super) fn all(
     walk.peaks
 }
 
-/// The way through all regions.
+/// The state of a walk through all regions.
 struct Walk<'a, 'b> {
     objective: &'a mut Objective<'b>,
-    /// Points behind it.
+    /// Number of points that were visited or skipped.
     done: u64,
     peaks: Vec<Peak>,
-    /// Peaks that were sent.
+    /// Number of peaks that were sent.
     sent: usize,
 }
 
 impl Walk<'_, '_> {
-    /// Goes through a region, from the point `before` of all on. False when a limit of the search is reached.
+    /// Walks through a region, skipping the first `before` points of all regions. Returns false when a limit of the
+    /// search is reached.
     fn region(&mut self, ends: Vec<(u64, u64)>, before: u64) -> bool {
         let points = u64::try_from(count(&ends)).unwrap_or(u64::MAX);
         let skipped = before.saturating_sub(self.done).min(points);
@@ -91,17 +93,17 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Sends what was not sent yet; then these points need not be tried again.
+    /// Sends the peaks that were not sent yet. Another run need not try these points again.
     fn pass(&mut self) {
         self.objective.send_peaks(&self.peaks[self.sent..]);
-        // The last region may not be at its end.
+        // The last region may be incomplete.
         self.sent = self.peaks.len().saturating_sub(1);
         let counts = self.objective.counts();
         self.objective.send(&Message::Passed(self.done, counts));
     }
 }
 
-/// The point of a box before which there are `n` others.
+/// Returns the point of a box that has `n` points before it.
 fn point(ends: &[(u64, u64)], mut n: u64) -> Vec<u64> {
     let mut of = |(least, greatest): &(u64, u64)| match (greatest - least).checked_add(1) {
         Some(values) => {
@@ -114,7 +116,7 @@ fn point(ends: &[(u64, u64)], mut n: u64) -> Vec<u64> {
     ends.iter().map(&mut of).collect()
 }
 
-/// The next point of a box, the first argument fastest; behind the last it is the first.
+/// Steps to the next point of a box, the first argument fastest; from the last point to the first.
 fn step(at: &mut [u64], ends: &[(u64, u64)]) {
     for (x, (least, greatest)) in at.iter_mut().zip(ends) {
         if *x < *greatest {

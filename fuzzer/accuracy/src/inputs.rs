@@ -1,4 +1,5 @@
-//! What of an input is searched for, and what is held: where all arguments but one have a single value, a function is one of this argument.
+//! The arguments that the search varies, and those that it holds. If all arguments except one have a single value, the
+//! function is treated as a function of this argument.
 
 use penfuzz_mutators::{
     domain::Domain,
@@ -6,18 +7,18 @@ use penfuzz_mutators::{
     view::{Kind, Layout, Slot},
 };
 
-/// The arguments of a function, some of which may have only one value.
+/// The arguments of a function, some of which may have a single value.
 #[derive(Debug, Clone)]
 pub struct Inputs {
     all: Layout,
-    /// Those with more than one value; all, if none has.
+    /// The arguments with more than one value; all arguments if none has.
     free: Layout,
-    /// An input with the values of the others.
+    /// An input in which the other arguments have their values.
     held: Vec<u8>,
 }
 
 impl Inputs {
-    /// Of these arguments and their domains. An argument that can only be zero is held at +0.
+    /// Divides the arguments by their domains. An argument whose only values are zeros is held at +0.
     #[must_use]
     pub fn of(all: Layout) -> Self {
         let domain = |slot: &Slot| all.domains().find(|(s, _)| s == slot).map(|(_, domain)| domain);
@@ -42,20 +43,20 @@ impl Inputs {
         &self.all
     }
 
-    /// Those that vary, at their places in an input.
+    /// The arguments that vary, at their offsets in an input.
     #[must_use]
     pub fn free(&self) -> &Layout {
         &self.free
     }
 
-    /// An input in which the others have their values.
+    /// An input in which the held arguments have their values.
     #[must_use]
     pub fn held(&self) -> &[u8] {
         &self.held
     }
 }
 
-/// The raw bits of the only value in a domain.
+/// Returns the raw bits of the only value of a domain; `None` if there are several.
 fn only_value(kind: Kind, domain: Domain) -> Option<u64> {
     let (least, greatest) = domain.positions();
     let (low, high) = (line::raw(kind, least), line::raw(kind, greatest));

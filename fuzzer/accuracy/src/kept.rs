@@ -1,4 +1,4 @@
-//! What is kept of a search, and how the answers of several runs become one.
+//! Results of a search that are stored, and the merge of the answers of several runs.
 
 use std::collections::HashSet;
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
 
-/// Wrong results of one class that are kept of a run.
+/// Maximum number of wrong results of one class that are kept.
 pub const WRONG: usize = 16;
-/// Sets of branches in a report.
+/// Maximum number of sets of branches in a report.
 pub const PATHS: usize = 64;
 
 /// The largest error in one region: a part of the domain of one argument, or a box of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summit {
-    /// The ends of each argument, both within, as positions on its ULP line.
+    /// The ends of each argument, inclusive, as positions on its ULP line.
     pub ends: Vec<(u64, u64)>,
     /// Where the error is, as positions.
     pub at: Vec<u64>,
@@ -24,14 +24,14 @@ pub struct Summit {
 }
 
 impl Summit {
-    /// As the search has it.
+    /// Converts to the type of the search.
     pub(super) fn peak(&self) -> Peak {
         Peak { ends: self.ends.clone(), at: self.at.clone(), value: self.value }
     }
 }
 
 impl Compared {
-    /// The error; none of a class.
+    /// Returns the error; `None` for a difference without a size.
     #[must_use]
     pub fn size(self) -> Option<f64> {
         match self {
@@ -40,7 +40,7 @@ impl Compared {
         }
     }
 
-    /// The class of what has no size.
+    /// Returns the class of a difference without a size.
     #[must_use]
     pub fn class(self) -> Option<Class> {
         match self {
@@ -51,13 +51,14 @@ impl Compared {
 }
 
 impl Found {
-    /// The error; none of a class.
+    /// Returns the error; `None` for a difference without a size.
     #[must_use]
     pub fn size(&self) -> Option<f64> {
         self.compared.size()
     }
 
-    /// The value of the reference, rounded to the type of the result, raw bits; none where the reference does not return.
+    /// Returns the value of the reference, rounded to the type of the result, raw bits; `None` if the reference does
+    /// not return.
     #[must_use]
     pub fn expected(&self) -> Option<u64> {
         self.exact.as_ref().map(|exact| exact.rounded).or(self.of_reference)
@@ -69,13 +70,13 @@ impl Found {
 }
 
 impl Answer {
-    /// The largest error; 0 if none was found.
+    /// Returns the largest error; 0 if none was found.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.found.last().and_then(Found::size).unwrap_or(0.0)
     }
 
-    /// Is it about such arguments? What is read from a file may be about others.
+    /// Returns whether the answer is about these arguments. An answer that was read from a file may be about others.
     #[must_use]
     pub(super) fn fits(&self, of: &Inputs) -> bool {
         let ends = box_of(of.free());
@@ -85,7 +86,7 @@ impl Answer {
             && inputs.all(|found| found.bytes.len() == of.held().len())
     }
 
-    /// Keeps a wrong result, unless it is known or there are many of its class.
+    /// Adds a wrong result, unless it is known or there are [`WRONG`] of its class.
     pub(super) fn add_wrong(&mut self, found: Found) {
         let alike = self.wrong.iter().filter(|known| known.class() == found.class()).count();
         if alike < WRONG && self.wrong.iter().all(|known| known.bytes != found.bytes || known.class() != found.class())
@@ -94,7 +95,7 @@ impl Answer {
         }
     }
 
-    /// Keeps the worst of a set of branches.
+    /// Adds an input if its error is the largest for its set of branches.
     pub(super) fn add_region(&mut self, found: Found) {
         match self.regions.iter_mut().find(|known| known.covers == found.covers) {
             Some(known) if known.size() < found.size() => *known = found,
@@ -103,13 +104,13 @@ impl Answer {
         }
     }
 
-    /// The largest first, and no more than a report has.
+    /// Sorts by descending error, and truncates to the length of a report.
     pub(super) fn sort_regions(&mut self) {
         self.regions.sort_by(|a, b| b.size().unwrap_or(0.0).total_cmp(&a.size().unwrap_or(0.0)));
         self.regions.truncate(PATHS);
     }
 
-    /// Keeps the largest error of a region.
+    /// Adds a peak if it is the largest error of its region.
     pub(super) fn add_peak(&mut self, peak: Summit) {
         match self.peaks.binary_search_by(|known| known.ends.cmp(&peak.ends)) {
             Ok(i) if self.peaks[i].value < peak.value => self.peaks[i] = peak,
@@ -118,7 +119,7 @@ impl Answer {
         }
     }
 
-    /// The answer of several runs: what each has found, and how the best of them came to its worst error.
+    /// Merges the answers of several runs. `found` is that of the run with the worst error.
     #[must_use]
     pub(super) fn of_all(runs: Vec<Self>) -> Self {
         let mut all = Self::default();
@@ -142,7 +143,8 @@ impl Answer {
         all
     }
 
-    /// The inputs of which something is said, the worst first: of the largest error, of wrong results, and of each set of branches.
+    /// Returns the inputs of a report, the worst first: the largest error, wrong results, and the worst of each set of
+    /// branches.
     #[must_use]
     pub fn inputs(&self) -> Vec<&Found> {
         let mut seen = HashSet::new();

@@ -1,28 +1,29 @@
-//! How wrong a numeric function can be, and where: inputs on which its result is farthest from that of a reference.
+//! Measures how wrong a numeric function can be, and where: the search looks for inputs whose results differ most from
+//! those of a reference.
 //!
 //! | step | where |
 //! | --- | --- |
 //! | the reference: MPFR, or another implementation in C | [`reference`] |
-//! | a C function compares results in a wider type: cheap, and wrong by about a thousandth of an ulp | [`comparator`] |
-//! | what comes near the largest error is computed by MPFR, so that no reported error depends on the cheap reference | `precise` |
+//! | fast comparison: a C function in a wider type, accurate to about a thousandth of an ulp | [`comparator`] |
+//! | exact comparison of candidates for the largest error; reported errors do not depend on the fast one | `precise` |
 //! | cores of `FPBench` as functions and as references | [`fpcore`] |
 //! | functions of shared libraries as black boxes | [`library`] |
-//! | what is left in `errno` | [`errno`] |
+//! | the value left in `errno` | [`errno`] |
 //! | the number that is compared, and the function's own estimate of its error | [`value`] |
 //! | arguments that vary, and those that are held | [`inputs`] |
 //! | function and reference, loaded | [`pair`] |
 //! | one evaluation of both | [`objective`] |
-//! | every input, where there are few | [`exhaustive`] |
+//! | exhaustive search over small domains | [`exhaustive`] |
 //! | the search for the largest error, and for the largest in each region | [`penfuzz_mutators::extremes`] |
-//! | what that search is compared with | [`controls`] |
-//! | what the rounding of each operation adds to the worst error | [`sources`] |
-//! | the processes of a search, and what they send | [`run`] |
-//! | what is kept of a search, in an output directory | [`kept`], [`store`] |
+//! | baseline searches that the default search is compared with | [`controls`] |
+//! | contribution of each operation's rounding to the worst error | [`sources`] |
+//! | the processes of a search, and their messages | [`run`] |
+//! | results that are stored in an output directory | [`kept`], [`store`] |
 //! | the report | [`answer`], [`page`], [`plot`] |
 //! | tests that expect the values of the reference | [`emitted`] |
 //!
-//! Function and reference may do anything, so all of it happens in child processes. When one of them ends its process, the search
-//! goes on in another one with other random numbers.
+//! Function and reference may crash, hang or exit, so all calls run in child processes. When a call ends its process,
+//! the search continues in a new one with other random numbers.
 
 pub mod answer;
 mod aside;
@@ -76,36 +77,39 @@ use self::{
     sources::Sources,
 };
 
-/// Regions of a search, about.
+/// Approximate number of regions of a search.
 const REGIONS: usize = 4096;
-/// Peaks whose branches are looked at for the report, also of a slow function, and the time for the others.
+/// Number of peaks whose branches are determined for the report even if the function is slow. Further peaks are
+/// examined for at most [`LOOKING`].
 const PEAKS: usize = 512;
 const LOOKING: Duration = Duration::from_secs(1);
-/// So many times as long as a call takes one whose operations are recorded, about.
+/// Approximate slowdown of a call whose operations are recorded.
 const RECORDED: usize = 8;
-/// The share of the time in which ends of branches are looked for, and that for ends of binades, at most: one by this.
+/// The search for branch boundaries takes at most `1 / SHORT` of the time of the search; the search for boundaries
+/// between binades takes the same.
 const SHORT: u32 = 8;
 
-/// A difference that no number of ulps measures.
+/// A difference from the reference that has no size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// NaN, and the reference is a number; or a number, and the reference is NaN.
+    /// Exactly one of result and reference is NaN.
     Nan,
-    /// An infinity where the reference is finite and more than one ulp away, the other way round, or an infinity of the other sign.
+    /// Exactly one of result and reference is infinite and they are more than one ulp apart, or they are infinities of
+    /// different sign.
     Infinity,
-    /// A zero of the other sign, where the reference is zero.
+    /// A zero of the wrong sign, where the reference is zero.
     Zero,
-    /// Other bits than the reference, where any difference counts.
+    /// Bits that differ from the reference, if every difference counts ([`Options::exact`]).
     Different,
-    /// Another `errno` than the standard or the reference has.
+    /// A value in `errno` that differs from that of the standard or of the reference.
     Errno,
 }
 
 impl Class {
     const ALL: [Self; 5] = [Self::Nan, Self::Infinity, Self::Zero, Self::Different, Self::Errno];
 
-    /// The number that the comparing function returns.
+    /// The number that the comparing function returns for this class.
     #[must_use]
     pub const fn code(self) -> i32 {
         match self {
@@ -121,7 +125,7 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.code() == code as i32 && code < 0.0)
     }
 
-    /// As in texts.
+    /// The name of the class in texts.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -134,53 +138,53 @@ impl Class {
     }
 }
 
-/// What a comparison with the reference gives.
+/// The outcome of a comparison with the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Compared {
-    /// The error in units of the last place of the exact value, or in what else it is measured in: itself, divided by the exact value, or as a
-    /// multiple of the function's estimate.
+    /// The error in the chosen unit: ulps of the exact value, the absolute error, the relative error, or a multiple of
+    /// the function's estimate.
     Ulps(f64),
-    /// None that has a size.
+    /// A difference that has no size.
     Wrong(Class),
 }
 
-/// A comparison with the exact value.
+/// A result of the function compared with the exact value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exact {
     /// The comparison.
     pub compared: Compared,
     /// The exact value, rounded to the type of the result; raw bits.
     pub rounded: u64,
-    /// The exact value with more digits.
+    /// The exact value in decimal, with more digits than the type has.
     pub text: String,
-    /// The error itself; none where one of the values is NaN, or the error is beyond all doubles.
+    /// The absolute error; `None` if one of the values is NaN, or the error exceeds the largest double.
     pub absolute: Option<f64>,
-    /// The error, divided by the exact value.
+    /// The relative error; `None` if it is not finite.
     pub relative: Option<f64>,
 }
 
-/// How to search.
+/// Options of the search.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Seed of the pseudo-random generator.
     pub seed: u64,
-    /// Time for the search.
+    /// Wall time limit of the search.
     pub max_time: Duration,
-    /// CPU time for the search.
+    /// CPU time limit of the search.
     pub max_cpu: Duration,
-    /// Evaluations for the search.
+    /// Evaluation limit of the search.
     pub max_evals: u64,
-    /// Every difference of bits is one that is wanted, and the search ends with the first.
+    /// Every difference of bits counts, and the search ends with the first one.
     pub exact: bool,
-    /// `errno` is compared, too.
+    /// Compare `errno`, too.
     pub errno: bool,
-    /// Every input of the box is tried, in place of a search.
+    /// Try every input of the box instead of searching.
     pub exhaust: bool,
-    /// A simpler search in place of the default one.
+    /// A baseline search that replaces the default one.
     pub control: Option<Control>,
-    /// If what is found is kept: what an earlier run has found, with which the search begins.
+    /// The peaks that an earlier run has stored, from which the search starts. `None` if results are not stored.
     pub kept: Option<Vec<Summit>>,
-    /// Of all inputs of the box, in the order in which they are tried, so many are left out: an earlier run has tried them.
+    /// Number of inputs that an earlier exhaustive search has already tried, counted from the first one.
     pub tried: u64,
 }
 
@@ -191,37 +195,38 @@ pub struct Found {
     pub bytes: Vec<u8>,
     /// The result, raw bits.
     pub result: u64,
-    /// What the function says that its error is at most.
+    /// The function's own estimate of its error.
     #[serde(default)]
     pub estimate: Option<f64>,
-    /// What it left in `errno`, if that is compared.
+    /// The value in `errno` after the call, if it is compared.
     #[serde(default)]
     pub errno: Option<Errno>,
-    /// The error by the comparing function, or MPFR where the reference is that; as a multiple of the estimate if there is one.
+    /// The error by MPFR if MPFR computes the reference, otherwise by the comparing function; as a multiple of the
+    /// estimate if there is one.
     pub compared: Compared,
-    /// By MPFR.
+    /// The comparison by MPFR, if MPFR computes the reference.
     pub exact: Option<Exact>,
-    /// The result of a reference that is not computed by MPFR, rounded to the type of the result; raw bits.
+    /// The result of a reference that MPFR does not compute, rounded to the type of the result; raw bits.
     #[serde(default)]
     pub of_reference: Option<u64>,
-    /// Evaluations up to there.
+    /// Evaluations before this input was found.
     pub evaluations: u64,
-    /// CPU time up to there, in seconds.
+    /// CPU time before this input was found, in seconds.
     pub cpu: f64,
-    /// The branches of the function that it takes; of peaks only.
+    /// The branches of the function that the input covers; only for entries of [`Answer::regions`].
     pub covers: Vec<u32>,
 }
 
-/// What came of the search.
+/// The result of the search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// Each larger than the one before; the last is the worst.
+    /// Inputs with increasing errors; the last one is the worst.
     pub found: Vec<Found>,
-    /// One of each class, region and sign at most.
+    /// Inputs whose difference has no size: at most one for each class and combination of binades.
     pub wrong: Vec<Found>,
-    /// The worst of each set of branches, the largest first.
+    /// The input with the largest error for each set of branches, in descending order of the error.
     pub regions: Vec<Found>,
-    /// The largest error of each region in which it was above 0, in the order of their ends.
+    /// The largest error of each region, if it is above 0, in the order of the regions' ends.
     pub peaks: Vec<Summit>,
     /// Evaluations.
     pub evaluations: u64,
@@ -235,28 +240,28 @@ pub struct Answer {
     pub cpu: f64,
     /// Wall time in seconds.
     pub seconds: f64,
-    /// How often a process was ended.
+    /// Number of processes that function or reference ended.
     pub deaths: u64,
-    /// Inputs of the box that were tried one after the other, from the first.
+    /// Number of inputs of the box that were tried by exhaustive search, counted from the first one.
     #[serde(default)]
     pub tried: u64,
-    /// Of a core: bounds of the error over the box of `:pre`, or why there are none.
+    /// For a core: bounds of the error over the box of `:pre`, or the reason why there are none.
     #[serde(skip)]
     pub bound: Option<Result<Bound, String>>,
-    /// Where the worst error comes from, if that is known.
+    /// The contributions of roundings to the worst error, if they are known.
     #[serde(skip)]
     pub sources: Option<Sources>,
-    /// Of an output directory: the seeds whose runs this is about.
+    /// For an output directory: the seeds whose runs are merged here.
     #[serde(skip)]
     pub seeds: Vec<u64>,
 }
 
-/// Upper bounds of the error over the box that is given.
+/// Upper bounds of the error over the box of `:pre`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bound {
-    /// Of the error itself.
+    /// Bound of the absolute error.
     pub absolute: f64,
-    /// In ulps; none near a zero of the function.
+    /// Bound in ulps; `None` near a zero of the function.
     pub ulp: Option<f64>,
 }
 
@@ -265,17 +270,18 @@ enum Message {
     Better(Found),
     Wrong(Found),
     Region(Found),
-    /// The largest errors of all regions so far.
+    /// The largest error of each region so far.
     Peaks(Vec<Summit>),
-    /// So many inputs of all were tried.
+    /// Number of inputs tried so far by exhaustive search, for the progress bar.
     Tried(u64),
-    /// The same, and whatever they have shown was sent before.
+    /// As `Tried`, and all results for these inputs have been sent: they need not be tried again.
     Passed(u64, Counts),
     Sources(Sources),
     End(Counts),
 }
 
-/// What a search counts, with those of the earlier runs that it goes on from in the first two.
+/// Counters of a search. `evaluations` and `cpu` include those of the earlier runs that the search continues; the
+/// others do not.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Counts {
     evaluations: u64,
@@ -286,7 +292,7 @@ struct Counts {
     compared: u64,
 }
 
-/// In the child.
+/// Runs the search; called in the child process.
 fn search(mut objective: Objective, options: &Options, seed: u64) {
     let layout = objective.pair().layout().clone();
     let mut rng = StdRand::with_seed(seed);
@@ -319,7 +325,8 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
     report(&mut objective, &peaks);
 }
 
-/// Points at which sums or differences inside of the function cancel: neighbours between which one of them has changed its sign.
+/// Returns points at which sums or differences inside the function cancel: neighbours between which one of them changes
+/// its sign.
 fn cancelled(objective: &mut Objective, starts: &[Vec<u64>], layout: &Layout, until: Instant) -> Vec<Vec<u64>> {
     if !objective.has_operations() {
         return Vec::new();
@@ -338,7 +345,7 @@ fn extremes(objective: &mut Objective, mut search: Extremes, rng: &mut StdRand, 
     search.peaks().to_vec()
 }
 
-/// Sends the largest error of each region, and the worst of each set of branches.
+/// Sends the largest error of each region, and the worst point of each set of branches.
 fn report(objective: &mut Objective, peaks: &[Peak]) {
     objective.send_peaks(peaks);
     let worst = objective.worst_point();
@@ -358,7 +365,7 @@ fn report(objective: &mut Objective, peaks: &[Peak]) {
     objective.end();
 }
 
-/// The first point of each set of branches. Of slow functions not all points are looked at.
+/// Returns the first point of each set of branches. If the function is slow, not all points are examined.
 fn first_of_paths(objective: &mut Objective, points: &[&Vec<u64>]) -> Vec<Vec<u64>> {
     let until = Instant::now() + LOOKING;
     let mut paths = std::collections::HashSet::new();
@@ -373,7 +380,7 @@ fn first_of_paths(objective: &mut Objective, points: &[&Vec<u64>]) -> Vec<Vec<u6
     })
 }
 
-/// The ends of each argument on its line: its domain, or all finite values.
+/// Returns the range of each argument as positions on its ULP line: its domain, or else all finite values.
 fn box_of(layout: &Layout) -> Vec<(u64, u64)> {
     let of = |slot: &Slot| {
         let given = layout.domains().find(|(s, _)| s == slot).map(|(_, domain)| domain.positions());
@@ -383,7 +390,8 @@ fn box_of(layout: &Layout) -> Vec<(u64, u64)> {
     layout.slots().iter().map(of).collect()
 }
 
-/// Binades, or parts of them, of one argument; boxes of several.
+/// Cuts the box of the arguments into about [`REGIONS`] regions: binades or parts of them for one argument, boxes for
+/// several.
 fn regions(layout: &Layout) -> Vec<Vec<(u64, u64)>> {
     let ends = box_of(layout);
     let boxes = match layout.slots() {
@@ -393,7 +401,7 @@ fn regions(layout: &Layout) -> Vec<Vec<(u64, u64)>> {
     extremes::cut(boxes, REGIONS)
 }
 
-/// The binades of an interval of positions.
+/// Cuts an interval of positions at the ends of binades.
 fn binades(kind: Kind, (least, greatest): (u64, u64)) -> Vec<(u64, u64)> {
     let low_bits = (1 << kind.fraction_bits()) - 1;
     let mut all = Vec::new();

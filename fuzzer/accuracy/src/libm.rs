@@ -1,4 +1,4 @@
-//! Functions of `<math.h>` by name: those that MPFR computes, too.
+//! Functions of `<math.h>` by name, as far as MPFR computes them.
 
 use penfuzz_mutators::view::Kind;
 
@@ -49,7 +49,7 @@ const FUNCTIONS: [(&str, usize); 43] = [
     ("y1", 1),
 ];
 
-/// Functions that C has since C23 (7.12.4 to 7.12.7) and most libraries do not.
+/// Functions of C23 (7.12.4 to 7.12.7) that most libraries do not have.
 const OF_C23: [(&str, usize); 12] = [
     ("acospi", 1),
     ("asinpi", 1),
@@ -65,7 +65,7 @@ const OF_C23: [(&str, usize); 12] = [
     ("tanpi", 1),
 ];
 
-/// Functions with an integer among their arguments, with the types of these: of `<math.h>`, and of C23's annex H.
+/// Functions with an integer among their arguments, with the C types of all: from `<math.h>` and from annex H of C23.
 const WITH_INTEGER: [(&str, [&str; 2]); 8] = [
     ("compoundn", ["double", "long long"]),
     ("jn", ["int", "double"]),
@@ -76,13 +76,14 @@ const WITH_INTEGER: [(&str, [&str; 2]); 8] = [
     ("scalbn", ["double", "int"]),
     ("yn", ["int", "double"]),
 ];
-/// Of these, what the system's library does not have.
+/// Those of them that the system's library does not have.
 const NOT_IN_LIBRARY: [&str; 3] = ["compoundn", "pown", "rootn"];
 
-/// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and zeta of Riemann.
+/// Functions that only MPFR has: the Airy function, digamma, the exponential integral, the dilogarithm, and Riemann's
+/// zeta.
 const FURTHER: [(&str, usize); 5] = [("ai", 1), ("digamma", 1), ("eint", 1), ("li2", 1), ("zeta", 1)];
 
-/// Other names of them in libraries.
+/// Other names of these functions in libraries.
 const ALIASES: [(&str, &str); 6] = [
     ("gamma", "lgamma"),
     ("pow10", "exp10"),
@@ -92,28 +93,29 @@ const ALIASES: [(&str, &str); 6] = [
     ("nearbyint", "rint"),
 ];
 
-/// In the name of another function it tells how that was compiled (`sin_fma`).
+/// As a part of another function's name this is no function, but the way that was compiled (`sin_fma`).
 const VARIANT: &str = "fma";
 
-/// All functions that MPFR has here, with the number of their arguments.
+/// Returns all functions that MPFR computes here, with the number of their arguments.
 pub fn all() -> impl Iterator<Item = (&'static str, usize)> {
     FUNCTIONS.into_iter().chain(OF_C23).chain(FURTHER).chain(WITH_INTEGER.map(|(name, types)| (name, types.len())))
 }
 
-/// The types of the parameters in C, for a result of type `double`.
+/// Returns the C types of the parameters, for a result of type `double`.
 #[must_use]
 pub fn parameters(name: &str) -> Option<Vec<&'static str>> {
     let with_integer = WITH_INTEGER.iter().find(|(known, _)| *known == name).map(|(_, types)| types.to_vec());
     with_integer.or_else(|| arity(name).map(|n| vec!["double"; n]))
 }
 
-/// The number of arguments of a function.
+/// Returns the number of arguments of a function.
 #[must_use]
 pub fn arity(name: &str) -> Option<usize> {
     all().find(|(known, _)| *known == name).map(|(_, n)| n)
 }
 
-/// The function that another one computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and `crlibm_sin_rn` are found out.
+/// Returns the function of `<math.h>` that a function computes, by its name: `sinf`, `__ieee754_log`, `my_sin` and
+/// `crlibm_sin_rn` are recognised.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
@@ -132,7 +134,7 @@ pub fn named(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The function of the system's library that computes the same in a wider type than a result of this kind.
+/// Returns the function of the system's library that computes the same in a wider type than a result of this kind.
 #[must_use]
 pub fn wider(name: &str, result: Kind) -> Option<String> {
     let is_here = FUNCTIONS.iter().any(|(known, _)| *known == name)
@@ -140,7 +142,7 @@ pub fn wider(name: &str, result: Kind) -> Option<String> {
     match result {
         _ if !is_here => None,
         Kind::F32 => Some(name.to_owned()),
-        // Where `long double` is no wider, MPFR has to do all.
+        // Where `long double` is not wider, only MPFR is used.
         Kind::F64 if cfg!(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")) => {
             Some(format!("{name}l"))
         }

@@ -1,6 +1,6 @@
-//! Functions of shared libraries that pen-cc did not link. They are black boxes without branches: a C function of the same name, which is
-//! compiled like a target, calls the symbol of the library. The symbol is looked up in that library, because the name alone would mean
-//! the function of the library that penfuzz itself is linked with.
+//! Functions of shared libraries that pen-cc did not link. They are black boxes without branches: a C function of the
+//! same name is compiled like a target and calls the symbol of the library. The symbol is looked up with `dlsym` in
+//! that library, because linking by name would bind to the function of the library that penfuzz itself is linked with.
 
 use core::ffi::CStr;
 use std::{
@@ -17,7 +17,7 @@ use penfuzz_error::{Error, at, failed};
 
 use super::{libm, pair::REFERENCES};
 
-/// Types of parameters and results.
+/// C types of parameters and results.
 const TYPES: [&str; 15] = [
     "double",
     "float",
@@ -36,7 +36,8 @@ const TYPES: [&str; 15] = [
     "_Bool",
 ];
 
-/// Is it a shared library without what pen-cc adds? A name without a directory that is no file is one that the loader finds, like libm.so.6.
+/// Returns whether the path is a shared library without the tables that pen-cc adds. A name without a directory that is
+/// no existing file is a name for the loader, like libm.so.6.
 #[must_use]
 pub fn is_library(path: &Path) -> bool {
     if is_name(path) {
@@ -59,11 +60,11 @@ fn is_foreign(bytes: &[u8]) -> bool {
     file.kind() == ObjectKind::Dynamic && !has_tables()
 }
 
-/// The C file with a function `name` that calls the one of the library. `signature` is its type, as `double(double, int)`; by default that of
-/// `<math.h>`.
+/// Returns a generated C file with a function `name` that calls the one of the library. `signature` is its type, such
+/// as `double(double, int)`; by default that of `<math.h>`.
 ///
 /// # Errors
-/// When the library cannot be loaded or has no such function, or its type is not known or not of numbers.
+/// When the library cannot be loaded or has no such function, or its type is unknown or not of numbers.
 pub fn source(library: &Path, name: Option<&str>, signature: Option<&str>) -> Result<PathBuf, Error> {
     let name = name.ok_or_else(|| at(library, "is a shared library; name its function with --function"))?;
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -109,7 +110,7 @@ __attribute__((constructor)) static void penfuzz_open(void) {{
     )
 }
 
-/// The type of a function of `<math.h>`.
+/// Returns the type of a function of `<math.h>`.
 fn known(name: &str) -> Option<(String, Vec<String>)> {
     let of = |name: &str, kind: &str| {
         let types = libm::parameters(name)?;
@@ -118,7 +119,7 @@ fn known(name: &str) -> Option<(String, Vec<String>)> {
     of(name, "double").or_else(|| of(name.strip_suffix('f')?, "float"))
 }
 
-/// `RESULT(PARAMETER, …)`.
+/// Parses `RESULT(PARAMETER, …)`.
 fn parse(text: &str) -> Result<(String, Vec<String>), Error> {
     let wrong = || {
         Error::new(format!(
@@ -134,14 +135,14 @@ fn parse(text: &str) -> Result<(String, Vec<String>), Error> {
     Ok((of(result)?, inner.split(',').map(of).collect::<Result<_, _>>()?))
 }
 
-/// Loads the library, and looks for the function.
+/// Checks that the library loads and has the function.
 fn look_up(library: &Path, name: &str) -> Result<(), Error> {
     let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| at(library, "has a NUL in its name"));
     let (path, symbol) = (c_string(library.as_os_str().as_bytes())?, c_string(name.as_bytes())?);
-    // SAFETY: a C string; what the library does when it is loaded, it does in every program.
+    // SAFETY: the path is a C string. The library's constructors run as they do in every program that loads it.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     if handle.is_null() {
-        // SAFETY: the loader's text of the error that just happened, a C string or null.
+        // SAFETY: `dlerror` returns the text of the latest error: a C string or null.
         let why = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text).to_string_lossy().into_owned()) };
         return Err(at(library, format!("cannot be loaded: {}", why.unwrap_or_default())));
     }

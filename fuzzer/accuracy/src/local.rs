@@ -1,44 +1,47 @@
-//! The reference in a small window of one argument, as a polynomial: a search that stays in a window needs the reference at a few points of
-//! it, and not at each.
+//! The reference in a small window of one argument, approximated by a polynomial. A search that stays in a window then
+//! evaluates the reference at a few points instead of at each.
 //!
-//! Over some thousands or millions of neighbouring doubles a smooth function is a polynomial of low degree, as exactly as a `long double`
-//! has it. Whether that is so is tried at points between the nodes; where it is not, there is no polynomial.
+//! Over some thousands or millions of neighbouring doubles a smooth function is a polynomial of low degree, to the
+//! precision of a `long double`. The fit is checked at points between the nodes; if it is not accurate enough, there is
+//! no polynomial.
 
 use penfuzz_mutators::{line, view::Kind};
 
-/// Nodes: at the middle of the window, and about where Chebyshev's are.
+/// Interpolation nodes: the middle of the window, and approximately those of Chebyshev.
 const NODES: [f64; 7] = [0.0, 0.975, -0.975, 0.434, -0.434, 0.782, -0.782];
-/// Where the polynomial is compared with the reference.
+/// Points at which the polynomial is checked against the reference.
 const TRIED: [f64; 6] = [1.0, -1.0, 0.62, -0.62, 0.21, -0.21];
-/// What they may differ by there, in ulps or as a share of the largest error. A `long double` has errors of a thousandth.
+/// Maximum difference at these points, in ulps or as a share of the largest error. A `long double` has errors of a
+/// thousandth.
 const TOLERANCE: f64 = 1.5e-3;
-/// Exponents of results are at least this, as the bits of a double have them: below, one by the ulp is no normal number.
+/// Least biased exponent of results: below it, the inverse of an ulp is no normal number.
 const LEAST_EXPONENT: u64 = 64;
-/// The largest one, of whose ulps there are fewer.
+/// Greatest biased exponent of finite doubles. Results with it are left to the reference.
 const GREATEST_EXPONENT: u64 = 2046;
 const FRACTION_BITS: u32 = 52;
 const EXPONENT_BIAS: u64 = 1023;
 
-/// A value as the sum of a double and a smaller one.
+/// A value as the unevaluated sum of a double and a smaller one.
 pub type Sum = (f64, f64);
 
-/// A polynomial in place of the reference.
+/// A polynomial that replaces the reference in a window.
 #[derive(Debug)]
 pub struct Local {
     ends: (u64, u64),
     centre: f64,
-    /// One by half of the width.
+    /// Inverse of half the width of the window.
     scale: f64,
-    /// At the centre.
+    /// The value at the centre.
     value: Sum,
-    /// Of Newton's form without the value at the centre, and the nodes of its factors.
+    /// Coefficients of Newton's form without the value at the centre, and the nodes of its factors.
     coefficients: [f64; NODES.len() - 1],
     nodes: [f64; NODES.len()],
 }
 
 impl Local {
-    /// Between two positions of doubles; `None` where the reference is no such polynomial. `reference` is the value at a point, if it has one. It
-    /// may be wrong by [`TOLERANCE`] of `largest` ulps, or of one ulp if that is more.
+    /// Fits the polynomial between two positions of doubles. `reference` returns the value at a point, if there is one.
+    /// Returns `None` if the polynomial differs from the reference by more than [`TOLERANCE`] times `largest` ulps, or
+    /// times one ulp if that is more.
     pub fn fit(
         (least, greatest): (u64, u64),
         largest: f64,
@@ -46,7 +49,7 @@ impl Local {
     ) -> Option<Self> {
         let at = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
         let (low, centre, high) = (at(least), at(least.midpoint(greatest)), at(greatest));
-        // Differences of its arguments are exact.
+        // Within a factor of 2, differences of arguments are exact.
         if !(low.is_normal() && high.is_normal() && 2.0 * low.abs() > high.abs() && 2.0 * high.abs() > low.abs())
             || low.is_sign_negative() != high.is_sign_negative()
         {
@@ -78,13 +81,14 @@ impl Local {
         TRIED.into_iter().all(is_near).then_some(me)
     }
 
-    /// The positions between which it holds, both within.
+    /// Returns the positions between which the polynomial holds, inclusive.
     #[must_use]
     pub const fn ends(&self) -> (u64, u64) {
         self.ends
     }
 
-    /// What the result `y` at `x` in the window is wrong by, in ulps, positive if it is too large; `None` where only the reference itself can tell.
+    /// Returns the error of the result `y` at `x` in the window, in ulps, positive if `y` is too large; `None` if only
+    /// the reference itself can decide.
     #[inline]
     #[must_use]
     pub fn ulps(&self, x: f64, y: f64) -> Option<f64> {
@@ -94,17 +98,17 @@ impl Local {
         error.is_finite().then_some(error)
     }
 
-    /// Its place in the window, from -1 to 1.
+    /// Returns the position of `x` in the window, from -1 to 1.
     fn parameter(&self, x: f64) -> f64 {
         (x - self.centre) * self.scale
     }
 
-    /// A value without that at the centre as a double.
+    /// Returns a value minus the double at the centre.
     fn above_centre(&self, r: Sum) -> f64 {
         (r.0 - self.value.0) + r.1
     }
 
-    /// What is added to the double at the centre.
+    /// Evaluates the polynomial: the value at `x` minus the double at the centre.
     #[inline]
     fn polynomial(&self, x: f64) -> f64 {
         let t = self.parameter(x);
@@ -113,7 +117,7 @@ impl Local {
         sum + self.value.1
     }
 
-    /// Newton's divided differences of the values at the nodes.
+    /// Computes Newton's divided differences of the values at the nodes.
     fn divide(&mut self, values: [f64; NODES.len()]) {
         let mut d = values;
         for order in 1..d.len() {
@@ -125,7 +129,8 @@ impl Local {
     }
 }
 
-/// One by the ulp of the binade of `r`. `None` where that of the exact value may be another one, and for results that are no normal numbers.
+/// Returns the inverse of the ulp in the binade of `r`. `None` if the exact value may lie in another binade, and for
+/// results outside of the exponents above.
 #[inline]
 fn ulps_in_one(r: f64) -> Option<f64> {
     let exponent = r.to_bits() >> FRACTION_BITS & 0x7ff;
@@ -139,13 +144,13 @@ fn ulps_in_one(r: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Around a double, so many positions on each side.
+    /// Returns a window with `half` positions on each side of `x`.
     fn window(x: f64, half: u64) -> (u64, u64) {
         let p = line::position(Kind::F64, x.to_bits());
         (p - half, p + half)
     }
 
-    /// `x²` exactly.
+    /// Returns `x²` exactly.
     fn square(x: f64) -> Sum {
         (x * x, x.mul_add(x, -(x * x)))
     }

@@ -1,11 +1,11 @@
-//! The code that is loaded: by it one can tell whether what was computed before would be computed again.
+//! Identifies the code that this process has loaded, to decide whether a cached result would be computed again.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::MetadataExt, path::Path};
 
 use penfuzz_target::hash::StableHash;
 
-/// Identifies the files whose code this process has mapped, penfuzz among them, by their paths, sizes and times of modification, without
-/// those in `but`.
+/// A hash of the files whose code this process has mapped, including penfuzz itself: of their paths, sizes and
+/// modification times. Files in `but` are left out.
 #[must_use]
 pub fn code(but: &[&Path]) -> String {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -19,7 +19,7 @@ pub fn code(but: &[&Path]) -> String {
     format!("{:016x}", hash.finish())
 }
 
-/// The files with code: `FROM-TO r-xp OFFSET DEVICE INODE      /PATH`.
+/// The files with code in a memory map with lines `FROM-TO r-xp OFFSET DEVICE INODE      /PATH`.
 fn files(maps: &str) -> BTreeSet<&str> {
     let of = |line: &'_ str| -> Option<usize> {
         let is_code = line.split(' ').nth(1)?.contains('x');

@@ -1,4 +1,5 @@
-//! `report.html` of an output directory: the worst error, wrong results, the plot, and the worst of each set of branches.
+//! `report.html` of an output directory: the worst error, wrong results, the plot, and the worst input of each set of
+//! branches.
 
 use askama::Template;
 use penfuzz_report::format::{count, plural, seconds};
@@ -10,16 +11,16 @@ use super::{
     plot,
 };
 
-/// What the template shows.
+/// The data of the template.
 #[derive(Template)]
 #[template(path = "accuracy.html")]
 struct Page {
     title: String,
     function: String,
     reference: String,
-    /// The size of the worst error.
+    /// The worst error with its unit.
     worst: String,
-    /// The call that has it; empty if none was found.
+    /// The call with the worst error; empty if there is no error.
     worst_call: String,
     facts: Vec<String>,
     /// SVG; empty for functions of several arguments.
@@ -27,13 +28,13 @@ struct Page {
     tables: Vec<Table>,
 }
 
-/// A table; without rows it is left out.
+/// A table; it is omitted if it has no rows.
 struct Table {
     title: &'static str,
     rows: Vec<Row>,
 }
 
-/// A line of a table.
+/// A row of a table.
 struct Row {
     what: String,
     text: String,
@@ -46,10 +47,10 @@ impl Row {
     }
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Panics
-/// Never: memory takes every page.
+/// Never: rendering to a string does not fail.
 #[must_use]
 pub fn page(pair: &Pair, answer: &Answer) -> String {
     let worst = answer.found.last();

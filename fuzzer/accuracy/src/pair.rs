@@ -1,4 +1,4 @@
-//! Function and reference, loaded: compiled where they are text, and what computes the reference exactly.
+//! Function and reference, loaded. References that are source text are compiled.
 
 use std::{path::Path, time::Duration};
 
@@ -22,18 +22,18 @@ use super::{
     value::{Names, Value},
 };
 
-/// The directory of the cache with what references are compiled from.
+/// The directory of the cache for generated sources of references.
 pub const REFERENCES: &str = "references";
-/// The largest order of a Bessel function, by default.
+/// Largest order of a Bessel function, by default.
 const ORDERS: f64 = 127.0;
-/// What the compiler says about a reference that is called without its structures.
+/// Message of the compiler for a reference that is called without its output structures.
 const TOO_FEW: &str = "too few arguments";
 /// Function and reference, loaded.
 #[derive(Debug)]
 pub struct Pair {
     pub(super) session: ReplaySession,
     pub(super) comparator: Option<ReplaySession>,
-    /// The function once more, with its operations as sites: how its results are rounded.
+    /// The function compiled once more, with its operations as sites: to record how results are rounded.
     pub(super) twin: Option<ReplaySession>,
     reference: Reference,
     pub(super) value: Value,
@@ -41,10 +41,10 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Compiles what compares the function of `session` with the reference, and loads it.
+    /// Compiles and loads the comparing function for the function of `session` and the reference.
     ///
     /// # Errors
-    /// When the function takes or returns what cannot be compared, or the reference does not compile.
+    /// When the types of the function cannot be compared, or the reference does not compile.
     pub fn new(
         session: ReplaySession,
         reference: Reference,
@@ -77,7 +77,7 @@ impl Pair {
         };
         let comparator = match of_form(Form::Returns) {
             Err(e) if function.parameters.iter().any(Parameter::is_output) => {
-                // It may fill in structures, too.
+                // The reference may fill in structures, like the function.
                 let is_called_wrongly = e.to_string().contains(TOO_FEW);
                 of_form(Form::FillsIn).map_err(|other| if is_called_wrongly { other } else { e })?
             }
@@ -86,7 +86,8 @@ impl Pair {
         Ok(Self { session, comparator, twin: None, reference, value, inputs })
     }
 
-    /// Can the roundings of its operations be followed? Only those of a function of one double, or with one that varies.
+    /// Returns whether the roundings of the operations can be computed: only for functions of one double, or with one
+    /// that varies.
     #[must_use]
     pub fn has_roundings(&self) -> bool {
         let is_double = |slot: &penfuzz_mutators::view::Slot| slot.kind == Kind::F64;
@@ -96,7 +97,7 @@ impl Pair {
             && matches!(self.layout().slots(), [slot] if is_double(slot))
     }
 
-    /// Are there branches in functions that it calls, which do not count?
+    /// Returns whether functions that it calls have branches outside of the scope.
     pub(super) fn calls_have_branches(&self) -> bool {
         let (scope, evaluator) = (&self.session.scope, &self.session.evaluator);
         let target = evaluator.target();
@@ -105,59 +106,59 @@ impl Pair {
         scope.kind == ScopeKind::Function && function.map(with_calls).is_some_and(|all| all.len() > scope.len())
     }
 
-    /// The function once more, with its operations as sites.
+    /// Sets the function compiled once more, with its operations as sites.
     pub fn set_twin(&mut self, twin: ReplaySession) {
         self.twin = Some(twin);
     }
 
-    /// The file of that, where there is one.
+    /// Returns the file of the twin, if there is one.
     pub(super) fn twin_file(&self) -> Option<&Path> {
         self.twin.as_ref().map(|twin| twin.linked.as_path())
     }
 
-    /// The function under test.
+    /// Returns the function under test.
     #[must_use]
     pub fn function(&self) -> &Function {
         self.session.evaluator.function()
     }
 
-    /// The loaded function.
+    /// Returns the session of the function under test.
     #[must_use]
     pub fn session(&self) -> &ReplaySession {
         &self.session
     }
 
-    /// The reference.
+    /// Returns the reference.
     #[must_use]
     pub fn reference(&self) -> &Reference {
         &self.reference
     }
 
-    /// What of a call is compared.
+    /// Returns which value of a call is compared.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     #[must_use]
     pub fn result(&self) -> Kind {
         self.value.kind()
     }
 
-    /// The arguments that vary.
+    /// Returns the layout of the arguments that vary.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         self.inputs.free()
     }
 
-    /// Wall time of one evaluation.
+    /// Returns the wall time limit of one evaluation.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.session.timeout()
     }
 
-    /// For a child process.
+    /// Prepares function and reference for calls in a child process.
     ///
     /// # Errors
     /// When the guard cannot be installed.
@@ -176,34 +177,36 @@ impl Pair {
         Ok(())
     }
 
-    /// All arguments of an input.
+    /// Returns all arguments of an input.
     pub(super) fn reals(&self, x: &[u8]) -> Vec<f64> {
         self.inputs.all().reals(x)
     }
 
-    /// The error by MPFR, if it computes the reference.
+    /// Returns the comparison by MPFR, if it computes the reference.
     pub(super) fn exact(&self, x: &[u8], y: u64) -> Option<Exact> {
         by_mpfr(&self.reference, &self.reals(x), self.result(), y)
     }
 
-    /// `errno` behind a call that left `left` in it, beside what the standard says; the value at `x` is rounded to `r`.
+    /// Returns `left`, the value in `errno` after a call, and the value that the standard requires; `r` is the exact
+    /// value at `x`, rounded.
     pub(super) fn errno_of_math(&self, x: &[u8], r: f64, left: i32) -> Errno {
         let name = if let Reference::Mpfr(name) = &self.reference { name } else { "" };
         let is_signalling = |kind: Kind, raw| kind.to_real(raw).is_nan() && raw >> (kind.fraction_bits() - 1) & 1 == 0;
         if self.inputs.all().slots().iter().any(|slot| is_signalling(slot.kind, slot.get(x))) {
-            // What becomes of a signalling NaN, the standard does not say (C17 F.2.1).
+            // The standard does not specify the behaviour for a signalling NaN (C17 F.2.1).
             return Errno { left, expected: left };
         }
         errno::of_math(name, &self.reals(x), r, self.result(), left)
     }
 
-    /// Does [`Pair::exact`] decide?
+    /// Returns whether [`Pair::exact`] is decisive: MPFR computes the reference.
     pub(super) fn is_exact(&self) -> bool {
         cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
     }
 }
 
-/// Orders of Bessel functions, if the user has not restricted them: with large ones a single value by MPFR can take minutes.
+/// Restricts the order of Bessel functions if the user has not: for large orders a single value by MPFR can take
+/// minutes.
 fn with_small_orders(layout: Layout, reference: &Reference) -> Layout {
     let is_bessel = matches!(reference, Reference::Mpfr(name) if matches!(name.as_str(), "jn" | "yn"));
     let order = layout.slots().iter().position(|slot| !slot.kind.is_float());
@@ -227,7 +230,7 @@ fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<
     }
 }
 
-/// The value of the reference, if MPFR computes it.
+/// Returns the value of the reference, if MPFR computes it.
 #[cfg(feature = "mpfr")]
 pub(super) fn sum_by_mpfr(reference: &Reference, args: &[f64]) -> Option<Sum> {
     use super::precise;
@@ -249,7 +252,7 @@ fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
     None
 }
 
-/// The compiled comparing function.
+/// Compiles and loads the comparing function.
 fn load(
     text: &str,
     reference: &Reference,
@@ -274,7 +277,7 @@ fn load(
     })
 }
 
-/// The first error of the compiler, without the place in a file that the user did not write.
+/// Returns the first error of the compiler, without its position in the generated file.
 fn reason(error: &Error) -> String {
     let detail = error.detail().unwrap_or_default();
     let line =

@@ -1,4 +1,4 @@
-//! The largest error in each part of the domain of one argument, as a picture.
+//! Plots the largest error in each part of the domain of one argument, as SVG.
 
 use std::{fmt::Write, path::Path};
 
@@ -18,18 +18,18 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = HEIGHT - 48.0;
-/// Above so many ulps the axis is logarithmic.
+/// Above this number of ulps the axis of errors is logarithmic.
 const LINEAR: f64 = 20.0;
-/// Labels of the argument.
+/// Maximum number of labels of the argument.
 const LABELS: usize = 8;
-/// Labels of errors.
+/// Approximate number of labels of errors.
 const TICKS: usize = 6;
-/// The colours of a picture that stands alone; in a page it has those of the page.
+/// Style of a plot in a file of its own; in a page it uses the style of the page.
 const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#333}.e{text-anchor:end}.m{text-anchor:middle}\
     .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#0072b2}rect:hover{fill:#d1495b}\
     @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}.grid{stroke:#333}.axis{stroke:#999}}</style>\n";
 
-/// Can there be a picture in this file?
+/// Checks whether a plot can be written to this file.
 ///
 /// # Errors
 /// When the function has several arguments, or the file cannot be written.
@@ -40,7 +40,7 @@ pub fn check(path: &Path, output: Option<&Path>, pair: &Pair) -> Result<Destinat
     }
 }
 
-/// Writes the picture (SVG): the parts with errors in their order, equally wide. Parts are binades, or pieces of them.
+/// Writes the plot (SVG): the parts with errors in order, equally wide. Parts are binades, or pieces of them.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -48,7 +48,7 @@ pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Err
     file.write(&draw(pair, &answer.peaks, STYLE))
 }
 
-/// The picture; empty for a function of several arguments.
+/// Returns the plot; empty for a function of several arguments.
 #[must_use]
 pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
     let [slot] = pair.layout().slots() else { return String::new() };
@@ -77,7 +77,7 @@ pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
     out + "</svg>\n"
 }
 
-/// The axis of errors: linear for a few ulps, else logarithmic.
+/// Returns the axis of errors: linear for a few ulps, otherwise logarithmic.
 fn scale(pair: &Pair, parts: &[Summit]) -> Scale {
     let most = parts.iter().map(|p| p.value).fold(0.0, f64::max);
     let least = parts.iter().map(|p| p.value).fold(most, f64::min);
@@ -89,7 +89,7 @@ fn scale(pair: &Pair, parts: &[Summit]) -> Scale {
     }
 }
 
-/// Three digits of a value.
+/// Returns a value with three digits.
 fn short(kind: Kind, bits: u64) -> String {
     let text = literal::decimal(kind, bits);
     match text.parse::<f64>() {
@@ -99,7 +99,7 @@ fn short(kind: Kind, bits: u64) -> String {
     }
 }
 
-/// One part, whose ends and error are shown where the pointer is.
+/// Appends the bar of one part, with a tooltip of its ends and error.
 fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Summit, (from, to): (f64, f64), top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
     let decimal = |position| literal::decimal(kind, line::raw(kind, position));

@@ -1,8 +1,9 @@
-//! Errors of results by MPFR.
+//! Errors of results, computed by MPFR.
 //!
-//! MPFR rounds correctly, so with `p` bits the reference is wrong by a relative `2^-p` at most, and the error in ulps of a double by
-//! about `2^(53-p)`. With [`PRECISION`] bits nothing that is printed depends on it. The reference is a power of two, where the
-//! ulp changes, only if the exact value is one or rounds to one; if MPFR says that it was rounded, the precision rises, and what stays one is exact.
+//! MPFR rounds correctly: with `p` bits the relative error of the reference is at most `2^-p`, and the error in ulps of
+//! a double is wrong by about `2^(53-p)`. With [`PRECISION`] bits nothing that is printed depends on it. The ulp
+//! changes at powers of two. The reference is a power of two only if the exact value is one or rounds to one; if MPFR
+//! reports a rounding, the precision is increased, and a value that stays a power of two is exact.
 
 use std::cmp::Ordering;
 
@@ -15,18 +16,19 @@ use rug::{
 
 use super::{Class, Compared, Exact, comparator::format};
 
-/// Bits of the significand of a reference.
+/// Precision of a reference, in bits.
 pub const PRECISION: u32 = 192;
-/// The most bits that are tried where the reference is a power of two.
+/// Maximum precision for a reference that is a power of two.
 const LONGEST: u32 = 4096;
 
-/// Compares the result `y` with the function of this name at `args`; `None` if there is no such function of as many arguments.
+/// Compares the result `y`, raw bits, with the function of this name at `args`; `None` if there is no such function
+/// with this number of arguments.
 #[must_use]
 pub fn compare(name: &str, args: &[f64], result: Kind, y: u64) -> Option<Exact> {
     error(&settled(name, args)?, result, y)
 }
 
-/// The value of a function with enough bits to tell in which binade it is.
+/// Returns the value of a function with enough bits to decide in which binade it is.
 fn settled(name: &str, args: &[f64]) -> Option<Float> {
     let mut precision = PRECISION;
     let (mut r, mut order) = rounded(name, args, precision)?;
@@ -37,7 +39,7 @@ fn settled(name: &str, args: &[f64]) -> Option<Float> {
     Some(r)
 }
 
-/// The value of a function as the sum of a double and a smaller one.
+/// Returns a value as the sum of a double and a smaller one.
 #[must_use]
 pub fn sum(r: &Float) -> (f64, f64) {
     let high = r.to_f64();
@@ -48,7 +50,7 @@ fn is_power_of_two(r: &Float) -> bool {
     r.is_normal() && r.get_exp().is_some_and(|e| *r.as_abs() == Float::with_val(2, 1) << (e - 1))
 }
 
-/// The error of `y`, raw bits of a result, against the value `r`; `None` for a result that is no float.
+/// Returns the error of `y`, raw bits of a result, against the value `r`; `None` if the result is not a float.
 #[must_use]
 pub fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
     let (least, digits, greatest) = format(result)?;
@@ -94,19 +96,20 @@ pub fn error(r: &Float, result: Kind, y: u64) -> Option<Exact> {
     Some(of(compared, difference.to_f64(), relative))
 }
 
-/// The value of a function, rounded to this many bits; `None` if there is no such function of as many arguments.
+/// Returns the value of a function, rounded to this number of bits; `None` if there is no such function with this
+/// number of arguments.
 #[must_use]
 pub fn value(name: &str, args: &[f64], precision: u32) -> Option<Float> {
     rounded(name, args, precision).map(|(r, _)| r)
 }
 
-/// [`value`], and how it lies to the exact value: it is the exact value if they are equal.
+/// As [`value`], with the order of the rounded value relative to the exact one.
 fn rounded(name: &str, args: &[f64], precision: u32) -> Option<(Float, Ordering)> {
     apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
 }
 
-/// A function of `<math.h>`, rounded to the precision of the arguments, and how that lies to the exact value; `None` if there is none of
-/// this name, or its integer has more than 32 bits.
+/// Computes a function of `<math.h>`. Returns its value, rounded to the precision of the arguments, and the order of
+/// that relative to the exact value; `None` if there is no function of this name, or its integer has more than 32 bits.
 #[must_use]
 pub fn apply(name: &str, args: Vec<Float>) -> Option<(Float, Ordering)> {
     let mut args = args.into_iter();
@@ -132,7 +135,7 @@ type One = fn(&mut Float, Round) -> Ordering;
 type Two = fn(&mut Float, &Float, Round) -> Ordering;
 type WithInteger = fn(&mut Float, i32, Round) -> Ordering;
 
-/// A function whose values need no more bits than its arguments.
+/// Applies a function whose values need no more bits than its arguments.
 fn exactly(x: &mut Float, function: fn(&mut Float)) -> Ordering {
     function(x);
     Ordering::Equal
@@ -192,7 +195,7 @@ fn one(name: &str) -> Option<One> {
         "rsqrt" => |x, round| if x.is_zero() { x.recip_round(round) } else { x.recip_sqrt_round(round) },
         "sinpi" => Float::sin_pi_round,
         "tanpi" => Float::tan_pi_round,
-        // Of MPFR alone.
+        // Functions that only MPFR has.
         "ai" => Float::ai_round,
         "digamma" => Float::digamma_round,
         "eint" => Float::eint_round,
@@ -217,7 +220,7 @@ fn two(name: &str) -> Option<Two> {
     })
 }
 
-/// A function with an integer argument, and the place of that.
+/// Returns a function with an integer argument, and the index of that.
 fn with_integer(name: &str) -> Option<(WithInteger, usize)> {
     let scaled: WithInteger = |x, n, _| {
         *x <<= n;
@@ -234,7 +237,7 @@ fn with_integer(name: &str) -> Option<(WithInteger, usize)> {
     })
 }
 
-/// The integer that an argument is, if it has 32 bits at most.
+/// Returns the value of an argument as an integer, if it is one of at most 32 bits.
 fn integer(x: &Float) -> Option<i32> {
     let n = x.to_f64();
     let is_one = x.is_integer() && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&n);

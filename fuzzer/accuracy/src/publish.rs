@@ -1,4 +1,4 @@
-//! The report in an output directory.
+//! Writes the report into an output directory.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use penfuzz_system::files::atomic;
 
 use super::{Answer, answer, page, pair::Pair};
 
-/// For programs.
+/// The report for programs.
 pub(super) const JSON: &str = "report.json";
-/// For a browser.
+/// The report for a browser.
 const HTML: &str = "report.html";
 
 /// Writes both files.

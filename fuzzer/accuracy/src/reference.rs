@@ -1,4 +1,4 @@
-//! What a function is compared with.
+//! The reference that a function is compared with.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     libm,
 };
 
-/// What `--reference` names.
+/// A reference, as the option `--reference` names it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// A function of `<math.h>`, computed by MPFR.
@@ -22,9 +22,9 @@ pub enum Reference {
         /// The function.
         name: String,
     },
-    /// A core, over the real numbers.
+    /// An `FPCore` core, over the real numbers.
     Core {
-        /// Where it was read.
+        /// The file that it was read from.
         file: PathBuf,
         /// The core.
         core: Box<Core>,
@@ -32,7 +32,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// Reads `mpfr:NAME`, `auto`, `FILE.c:NAME` or `FILE.fpcore`.
+    /// Parses `mpfr:NAME`, `auto`, `FILE.c:NAME` or `FILE.fpcore`.
     ///
     /// # Errors
     /// When it is none of these, there is no such file or function, or penfuzz has no MPFR.
@@ -100,7 +100,7 @@ impl Reference {
         Ok(Self::Mpfr(name.to_owned()))
     }
 
-    /// As in a report.
+    /// The name of the reference in a report.
     #[must_use]
     pub fn text(&self) -> String {
         match self {

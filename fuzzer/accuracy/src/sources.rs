@@ -1,31 +1,32 @@
-//! Where the worst error comes from: what the rounding of each operation adds to it.
+//! Sources of the worst error: the contribution of each operation's rounding.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Found, Message, Options, aside::aside, pair::Pair};
 
-/// What the roundings of one operation add to an error.
+/// Contribution of the roundings of one operation to an error.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Source {
-    /// The first branch of its site in the function with its operations as sites ([`Pair::set_twin`]).
+    /// The first branch of the operation's site in the twin ([`Pair::set_twin`]).
     pub branch: usize,
-    /// In units of the last place of the exact value, with the sign of the error.
+    /// In units in the last place of the exact value, with the sign of the error.
     pub ulp: f64,
 }
 
 /// The parts of an error, to first order in the roundings. Their sum is the error.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Sources {
-    /// The result less the exact value, in units of the last place of the exact value.
+    /// The result minus the exact value, in units in the last place of the exact value.
     pub error: f64,
-    /// Of each operation, the largest first.
+    /// Contributions of the operations, in descending order of magnitude.
     pub operations: Vec<Source>,
-    /// What is left: what would be wrong without any rounding, as in an approximation or a constant; and errors of functions that are not known.
+    /// The remaining error: of approximations and constants, which is there without any rounding, and of functions with
+    /// unknown errors.
     pub rest: f64,
 }
 
 impl Sources {
-    /// From what each run of an operation adds, and the error.
+    /// Adds up the contributions of all executions of each operation.
     pub(super) fn of(error: f64, all: impl Iterator<Item = Source>) -> Self {
         let mut operations: Vec<Source> = Vec::new();
         for source in all {
@@ -40,7 +41,8 @@ impl Sources {
     }
 }
 
-/// Those of an input's error. `None` where the operations of the function are not known, or how its result depends on them.
+/// Computes the sources of an input's error. `None` if the operations of the function cannot be recorded, or the
+/// dependence of its result on them is not known.
 pub(super) fn find(pair: &mut Pair, options: &Options, found: &Found) -> Option<Sources> {
     pair.twin.as_ref()?;
     let mut sources = None;

@@ -1,4 +1,4 @@
-//! Points at which errors of numeric functions are often large, or special: where a search begins.
+//! Start points of a search: special values, and points at which errors of numeric functions are often large.
 
 use std::time::Instant;
 
@@ -9,23 +9,25 @@ use penfuzz_mutators::{
     view::{Kind, Layout, Slot},
 };
 
-/// Combinations of values of several arguments.
+/// Number of combinations of special values of several arguments.
 const COMBINATIONS: usize = 20_000;
-/// With their negatives, the values whose combinations are all tried in functions of two arguments.
+/// Together with their negatives, values of which all combinations are tried in functions of two arguments.
 const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324];
-/// Points near 1, as many beside the ends of branches, and as many beside those of the result's binades.
+/// Number of points near 1, of points near branch boundaries, and of points near the boundaries of the result's
+/// binades.
 const HINTS: usize = 4096;
-/// How often a point is looked at in the search for ends, and the most ends between two starts, in functions of one argument.
+/// Evaluation limit of the search for boundaries, and limit of boundaries between two starts, in functions of one
+/// argument.
 const ASKED: usize = 1 << 16;
 const ENDS: usize = 16;
-/// The same in functions of several: there are ends in each argument for each value of the others, so many pairs of starts count more than
-/// many ends between two.
+/// The same in functions of several arguments. For each value of the others, there are boundaries along each argument;
+/// so many pairs of starts are more useful than many boundaries between two.
 const ASKED_OF_SEVERAL: usize = 1 << 20;
 const ENDS_OF_SEVERAL: usize = 4;
-/// Multiples of π/4 for each power of two.
+/// Number of multiples of π/4 for each power of two.
 const MULTIPLES: u64 = 4;
 
-/// Positions of the arguments.
+/// Returns start points, as positions of the arguments.
 #[must_use]
 pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     let lists: Vec<Vec<u64>> = layout.slots().iter().map(|slot| values(layout, *slot)).collect();
@@ -36,8 +38,9 @@ pub fn starts<R: Rand>(layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     }
 }
 
-/// Special values of several arguments: in a quarter the most special ones alone (both zeros, infinities, NaN and the like), in a quarter one of
-/// these in one argument, and in a quarter one value in all arguments.
+/// Returns special values of several arguments: a quarter of the combinations has only the most special values (zeros
+/// of both signs, infinities, NaN and the like), a quarter has one of these in one argument, and a quarter has the same
+/// value in all arguments.
 fn combination<R: Rand>(layout: &Layout, lists: &[Vec<u64>], rng: &mut R) -> Vec<u64> {
     let any = |list: &[u64], rng: &mut R| list[rng.below_or_zero(list.len())];
     let mut at: Vec<u64> = lists.iter().map(|list| any(list, rng)).collect();
@@ -61,8 +64,8 @@ fn combination<R: Rand>(layout: &Layout, lists: &[Vec<u64>], rng: &mut R) -> Vec
     at
 }
 
-/// Random points with magnitudes near 1 more often than others: the exponent of a float is `2^u - 1` or `-2^u`, with `u` drawn evenly. Below
-/// and above, most functions of numbers do the same in each binade.
+/// Returns random points with magnitudes near 1 more often than others: the exponent of a float is `2^u - 1` or `-2^u`,
+/// with `u` drawn uniformly. Most numeric functions behave the same in each binade that is far from 1.
 pub fn near_one<R: Rand>(ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     let one = |rng: &mut R, slot: &Slot, (least, greatest): (u64, u64)| {
         let kind = slot.kind;
@@ -75,8 +78,8 @@ pub fn near_one<R: Rand>(ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> V
     (0..HINTS).map(|_| layout.slots().iter().zip(ends).map(|(slot, ends)| one(rng, slot, *ends)).collect()).collect()
 }
 
-/// Points beside the ends of branches, at all distances up to a binade: a part of the domain that code treats on its own may be narrow, and
-/// lies between two of them.
+/// Returns points near branch boundaries, at all distances up to a binade: a part of the domain that the code handles
+/// separately may be narrow, and lies between two boundaries.
 pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
     if branch_ends.is_empty() {
         return Vec::new();
@@ -92,16 +95,17 @@ pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &L
     (0..HINTS).map(|_| one(rng)).collect()
 }
 
-/// Draws from a list: evenly by the logarithm of the rank, so that the first ones are drawn most.
+/// Draws points from a list: uniformly by the logarithm of the rank, so that the first ones are drawn most.
 pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
     let rank = |rng: &mut R| (all.len() as f64).powf(rng.next_float()) as usize - 1;
     let n = if all.is_empty() { 0 } else { HINTS };
     (0..n).map(|_| all[rank(rng).min(all.len() - 1)].clone()).collect()
 }
 
-/// Neighbours that differ in what `of` says of them, as in the branches that they take, found by bisection between `starts` that differ in one argument:
-/// in functions of one argument those near 1 come first. `of` is asked about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`], divided by
-/// `costs`; of the ends between two starts [`ENDS`] are looked for, or [`ENDS_OF_SEVERAL`].
+/// Returns neighbours for which `of` returns different values, such as the sets of branches that they cover. They are
+/// found by bisection between consecutive `starts`, along one argument; for functions of one argument, starts near 1
+/// come first. `of` is called about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`], divided by `costs`, the relative
+/// cost of a call; between two starts at most [`ENDS`] boundaries are searched for, or [`ENDS_OF_SEVERAL`].
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,
@@ -149,7 +153,7 @@ pub fn boundaries<T: PartialEq + Clone>(
     found
 }
 
-/// Special values of one argument, as positions, in its domain.
+/// Returns the special values of one argument in its domain, as positions.
 fn values(layout: &Layout, slot: Slot) -> Vec<u64> {
     let kind = slot.kind;
     let mut all = Vec::new();
@@ -192,7 +196,7 @@ fn values(layout: &Layout, slot: Slot) -> Vec<u64> {
     all
 }
 
-/// Exact, subnormal numbers included.
+/// Exact, including subnormal numbers.
 fn power_of_two(e: i32) -> f64 {
     if e < -1022 { f64::from_bits(1 << (e + 1074)) } else { f64::from_bits(((e + 1023) as u64) << 52) }
 }
@@ -222,7 +226,7 @@ mod tests {
         let layout = Layout::packed(&[Kind::F64]);
         let starts = starts(&layout, &mut StdRand::with_seed(1));
         let number = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
-        // Binades of a result: a power of two at each of these places.
+        // Boundaries of the result's binades: it is a power of two at each of these arguments.
         let thresholds = [1.001, 1.002, 1.003, 1.25, 3.7, 900.5];
         let found =
             boundaries(&starts, &layout, (later(), 1), |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
@@ -235,7 +239,8 @@ mod tests {
         assert!(first_ones(&[], &mut StdRand::with_seed(1)).is_empty());
     }
 
-    /// As `pow` has one: where it overflows near 1, in a part of the domain of its own. 1 itself is a case of its own, too.
+    /// A boundary as in `pow`: it overflows near 1 in a part of the domain with its own code. 1 itself is also a
+    /// special case.
     #[test]
     fn an_end_is_found_where_one_argument_is_near_1_and_the_other_one_large() {
         let layout = Layout::packed(&[Kind::F64, Kind::F64]);

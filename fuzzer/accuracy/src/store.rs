@@ -1,15 +1,16 @@
-//! The output directory of `penfuzz accuracy` and `penfuzz differ`: what is found is kept as it comes, and the next run goes on from there.
+//! The output directory of `penfuzz accuracy` and `penfuzz differ`. Results are stored as soon as they are found, and
+//! the next run continues from them.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
-//! | `accuracy.json` | what is compared; by it the directory is recognised |
-//! | `seed-N/run.json` | what the runs with this seed have found |
-//! | `report.json`, `report.html` | the report about all seeds |
+//! | `accuracy.json` | the compared function and reference; identifies the directory |
+//! | `seed-N/run.json` | results of the runs with this seed |
+//! | `report.json`, `report.html` | the report on all seeds |
 //! | `tests/` | a program that expects the values of the reference |
 //!
-//! Each seed has one process at a time; processes with other seeds may work in the same directory, on one machine or on several that share
-//! it. Function and reference may have changed between two runs. So the worst input of each run is evaluated once more: if its result is another
-//! one, only the inputs of that run are taken over, and are evaluated again.
+//! Only one process at a time works on a seed. Processes with other seeds may work in the same directory, on one
+//! machine or on several that share it. Function and reference may change between two runs, so the worst input of each
+//! run is evaluated again. If its result differs, only the inputs of that run are used, and they are evaluated again.
 
 use std::{
     fs::{self, File},
@@ -33,22 +34,23 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Answer, Options, aside::holds, pair::Pair, publish};
 
-/// What is compared.
+/// The file that identifies the comparison.
 const ABOUT: &str = "accuracy.json";
-/// What a run has found.
+/// The file with the results of a seed.
 const RUN: &str = "run.json";
-/// What the name of a seed's directory begins with.
+/// Prefix of the directory of a seed.
 const SEED: &str = "seed-";
-/// Of all these files.
+/// Version of the format of these files.
 const SCHEMA: u32 = 1;
-/// Bytes of a run at most: 4096 regions of several arguments.
+/// Maximum size of a run's file in bytes: 4096 regions of several arguments.
 const LONGEST: u64 = 1 << 28;
-/// Time between two reports while searches go on, of all processes in a directory together.
+/// Minimum time between two reports during a search, for all processes in a directory together.
 const PUBLISHED: Duration = Duration::from_secs(30);
-/// Time between two writes that outlive the machine; those between them outlive the process.
+/// Minimum time between two writes that survive a crash of the machine; those between them survive a crash of the
+/// process.
 const DURABLE: Duration = Duration::from_secs(1);
 
-/// What is compared, and how: what all runs of a directory have in common.
+/// Identity of a comparison: what all runs of a directory have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// [`SCHEMA`].
@@ -58,10 +60,10 @@ pub struct About {
     /// The function with its type.
     function: String,
     reference: String,
-    /// What is compared of a call, and in which unit.
+    /// The compared value of a call, and the unit of errors.
     result: String,
     unit: String,
-    /// What the user says about the arguments.
+    /// The user's statements about the arguments.
     arguments: Vec<String>,
     exact: bool,
     errno: bool,
@@ -70,13 +72,13 @@ pub struct About {
     scope: ScopeKind,
 }
 
-/// The scope of runs before there was a choice.
+/// The scope of runs that were stored before there was an option for it.
 fn by_default() -> ScopeKind {
     ScopeKind::Function
 }
 
 impl About {
-    /// The comparison of a pair.
+    /// Returns the identity of the comparison of a pair.
     #[must_use]
     pub fn of(pair: &Pair, target: &Path, arguments: &[String], options: &Options) -> Self {
         let is_file = target.exists();
@@ -97,14 +99,14 @@ impl About {
     }
 }
 
-/// What the runs with one seed have found.
+/// Results of the runs with one seed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Run {
     schema: u32,
-    /// Processes that were begun: each has other random numbers.
+    /// Number of processes that were started; each has other random numbers.
     processes: u64,
     answer: Answer,
-    /// The code that was loaded in the last of them: what it has tried is tried only as long as it is the same.
+    /// Identity of the code that the last process loaded: tried inputs are skipped only if it is the same.
     #[serde(default)]
     code: String,
 }
@@ -119,22 +121,23 @@ pub struct Store {
     run: PathBuf,
     _lock: File,
     processes: u64,
-    /// What the earlier runs with this seed have found.
+    /// Results of earlier runs with this seed.
     before: Run,
-    /// The code that is loaded.
+    /// Identity of the loaded code.
     code: String,
-    /// Seeds whose worst input has another result now.
+    /// Seeds whose worst input now has another result.
     stale: Vec<u64>,
     written: Option<Instant>,
-    /// Why something could not be written.
+    /// The first error of a write.
     failure: Option<Error>,
 }
 
 impl Store {
-    /// Opens a directory or makes it.
+    /// Opens or creates a directory.
     ///
     /// # Errors
-    /// When it holds files of something else or runs of another comparison, a process with this seed uses it, or it cannot be written.
+    /// When it holds other files or runs of another comparison, another process with this seed uses it, or it cannot be
+    /// written.
     pub fn open(dir: &Path, about: &About, (target, seed): (&Path, u64)) -> Result<Self, Error> {
         directory::refuse_foreign(dir, &[ABOUT, LOCK])?;
         fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
@@ -165,7 +168,8 @@ impl Store {
         })
     }
 
-    /// What earlier runs with this seed have found. Where it does not hold any more, only its inputs are left, as peaks without an error.
+    /// Returns the results of earlier runs with this seed. If they are no longer valid, only the inputs remain, as
+    /// peaks without an error.
     pub(super) fn recall(&mut self, pair: &mut Pair, options: &Options) -> Answer {
         self.code = crate::mapped::code(&pair.twin_file().into_iter().collect::<Vec<_>>());
         let run = core::mem::take(&mut self.before);
@@ -193,13 +197,13 @@ impl Store {
         before
     }
 
-    /// The number of a process that is begun now.
+    /// Returns the number of a process that is started now.
     pub(super) fn next_process(&mut self) -> u64 {
         self.processes += 1;
         self.processes - 1
     }
 
-    /// Keeps what is found so far.
+    /// Stores the results so far.
     pub(super) fn keep(&mut self, answer: &Answer) {
         let is_durable = self.written.is_none_or(|written| written.elapsed() >= DURABLE);
         if is_durable {
@@ -208,7 +212,7 @@ impl Store {
         self.write_run(answer, is_durable);
     }
 
-    /// Keeps what is found at the end. What could not be written before does not matter any more.
+    /// Stores the final results. Earlier failures to write no longer matter.
     pub(super) fn keep_durably(&mut self, answer: &Answer) {
         self.failure = None;
         self.write_run(answer, true);
@@ -220,7 +224,7 @@ impl Store {
         self.note(written.map_err(Error::from_source));
     }
 
-    /// The first failure is told at once, because a search may go on for days.
+    /// Prints the first failure at once, because a search may run for days.
     fn note(&mut self, done: Result<(), Error>) {
         if let Err(e) = done
             && self.failure.is_none()
@@ -230,13 +234,13 @@ impl Store {
         }
     }
 
-    /// What a run has found. What it has tried of other code does not count.
+    /// Returns the results of a run. Tried inputs count only if the code is the same.
     fn answer_of(&self, run: Run) -> Answer {
         let tried = if run.code == self.code { run.answer.tried } else { 0 };
         Answer { tried, ..run.answer }
     }
 
-    /// The runs with other seeds.
+    /// Returns the runs with other seeds.
     fn others(&self) -> Vec<(u64, Answer)> {
         let names = foreign::names(&self.dir).unwrap_or_default();
         let of = |name: &std::ffi::OsStr| name.to_str()?.strip_prefix(SEED)?.parse::<u64>().ok();
@@ -255,7 +259,7 @@ impl Store {
         seeds.into_iter().filter_map(of).collect()
     }
 
-    /// The answer of all runs that still hold.
+    /// Merges the answer with those of all other runs that are still valid.
     pub(super) fn with_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
         let others = self.others().into_iter();
         let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| still_holds(pair, options, run));
@@ -277,7 +281,7 @@ impl Store {
         Answer { seeds, ..Answer::of_all(runs) }
     }
 
-    /// Writes the report while the search goes on.
+    /// Writes the report during a search.
     pub(super) fn publish_meanwhile(&mut self, pair: &Pair, answer: &Answer) {
         let age = fs::metadata(self.dir.join(publish::JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
         if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
@@ -299,28 +303,28 @@ impl Store {
         publish::write(&self.dir, pair, answer, (&self.target, self.seed))
     }
 
-    /// The directory.
+    /// The path of the directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Ends the work in the directory.
+    /// Closes the directory.
     ///
     /// # Errors
-    /// What could not be written during the search.
+    /// The first failure to write during the search.
     pub fn close(self) -> Result<(), Error> {
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// Has the worst input of a run the same result and error as then?
+/// Returns whether the worst input of a run still has the same result and error.
 fn still_holds(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
     let fits = run.fits(&pair.inputs);
     fits && run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
 }
 
-/// Holds off the other processes that work in the directory, until it is dropped. On a file system without locks it does not.
+/// Locks the directory against other processes until the file is dropped. Has no effect on a file system without locks.
 fn turn(dir: &Path) -> Result<File, Error> {
     let file = own::open(&dir.join(LOCK)).map_err(|e| failed(dir, "cannot be written as output directory", e))?;
     let _ = file.lock();
@@ -342,7 +346,7 @@ fn other(dir: &Path, known: &About) -> Error {
     )
 }
 
-/// What is kept of a run. A damaged file gets another name, and the run begins anew.
+/// Reads the results of a seed. A damaged file is renamed, and the run starts from nothing.
 fn read_or_set_aside(path: &Path) -> Result<Run, Error> {
     match read(path) {
         Ok(run) => Ok(run.unwrap_or_default()),
@@ -355,7 +359,7 @@ fn read_or_set_aside(path: &Path) -> Result<Run, Error> {
     }
 }
 
-/// A file of ours; `None` if there is none.
+/// Reads one of these files; `None` if it does not exist.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let bytes = match foreign::read_own(path, LONGEST) {
         Ok(bytes) => bytes,

@@ -1,4 +1,5 @@
-//! The search in child processes: what they send is put together, and one that ends before its work is done is replaced.
+//! Supervises the search in child processes: merges their messages, and replaces a process that ends before its work is
+//! done.
 
 use std::{
     cell::RefCell,
@@ -18,14 +19,15 @@ use super::{
     sources, store::Store,
 };
 
-/// Processes that function or reference may end before the search is given up.
+/// Number of processes that function or reference may end before the search is given up.
 const DEATHS: u64 = 100;
 
-/// Searches. With an output directory it goes on from what the earlier runs with this seed have kept there, and what it finds is kept as it
-/// comes; the answer is that of all runs there.
+/// Runs the search. With an output directory it continues from the stored results of earlier runs with this seed,
+/// stores its own as it finds them, and returns the merged answer of all runs there.
 ///
 /// # Errors
-/// When the box has no value, or nothing can be compared: the reference faults or is NaN everywhere.
+/// When the box is too large for an exhaustive search, or nothing can be compared: the reference faults or is NaN
+/// everywhere.
 pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) -> Result<Answer, Error> {
     let _watch = interrupts::Watch::begin();
     let inputs = options.exhaust.then(|| exhaustive::inputs(pair.layout())).transpose()?;
@@ -50,7 +52,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
         let seed = options.seed.wrapping_add(course.processes() << 32);
         let work = |send: &mut dyn FnMut(&Message)| {
             silence();
-            // This is another process: nothing else borrows it here.
+            // This is a child process: nothing else borrows the pair here.
             let mut pair = pair.borrow_mut();
             if pair.on_its_own().is_ok() {
                 search(Objective::new(&mut pair, options, (until, before, cpu), worst, send), options, seed);
@@ -63,7 +65,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
         let is_done = course.has_ended && ending == Ending::Done;
         deaths += u64::from(!is_done && !is_over);
         course.answer.deaths += u64::from(!is_done && !is_over);
-        // Another process would begin again with the first input.
+        // Another process would start again with the first input.
         if is_done || is_over || options.exhaust || deaths > DEATHS {
             break;
         }
@@ -78,14 +80,14 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     Ok(answer)
 }
 
-/// What has come of the search so far.
+/// State of the search in the supervising process.
 struct Course<'a> {
     answer: Answer,
     store: Option<&'a mut Store>,
-    /// What earlier runs have counted: faults of the function, of the reference, and comparisons; seconds.
+    /// Counts of earlier runs: faults of the function, faults of the reference, comparisons; and their seconds.
     counts: (u64, u64, u64),
     seconds: f64,
-    /// Processes that were begun.
+    /// Number of processes that were started.
     processes: u64,
     has_ended: bool,
     bar: Option<ProgressBar>,
@@ -104,7 +106,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Processes that were begun before the next one.
+    /// Returns the number of processes that were started before the next one, and counts that.
     fn processes(&mut self) -> u64 {
         self.has_ended = false;
         let n = self.store.as_mut().map_or(self.processes, |store| store.next_process());
@@ -156,7 +158,8 @@ impl<'a> Course<'a> {
 }
 
 impl Answer {
-    /// Takes over the counts of a process; `before` are the faults of the function, of the reference, and comparisons of the earlier runs.
+    /// Adopts the counters of a process; `before` has the faults of the function, faults of the reference, and
+    /// comparisons of earlier runs.
     fn count(&mut self, counts: Counts, before: (u64, u64, u64)) {
         (self.evaluations, self.cpu) = (counts.evaluations, counts.cpu);
         self.faults = before.0 + counts.faults;
@@ -165,7 +168,7 @@ impl Answer {
     }
 }
 
-/// Nothing that was compared is no accuracy.
+/// Returns an error if no evaluation was comparable.
 fn judge(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     let reference = pair.reference().text();
     let is_other = |f: &Found| matches!(f.compared, Compared::Wrong(Class::Different | Class::Errno));

@@ -1,5 +1,5 @@
-//! What of a call is compared: the number that the function returns, or a member of a structure that it fills in; and what the function
-//! itself says about its error.
+//! The value of a call that is compared: the number that the function returns, or a member of a structure that it fills
+//! in. Also the function's own estimate of its error.
 
 use penfuzz_error::Error;
 use penfuzz_executor::Evaluator;
@@ -9,48 +9,48 @@ use penfuzz_target::program::{Function, Parameter};
 
 use super::{Compared, Exact, errno::Errno};
 
-/// What errors are measured in.
+/// Unit of errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Measure {
     /// Units in the last place of the exact value.
     #[default]
     Ulp,
-    /// The difference itself.
+    /// The absolute difference.
     Absolute,
-    /// The difference, divided by the exact value.
+    /// The difference divided by the exact value.
     Relative,
 }
 
-/// What the function returns, by its name.
+/// Name of the value that the function returns.
 const RETURNED: &str = "returned";
 
-/// Names that the user has given, and the measure.
+/// Names and measure that the user has given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
-    /// What errors are measured in; not with an estimate. Integers have no ulps: these errors are differences.
+    /// Unit of errors; unused with an estimate. Integers have no ulps: their errors are differences.
     pub measure: Measure,
     /// The member that is the result, or `returned`.
     pub result: Option<&'a str>,
-    /// The member that is an estimate of its error.
+    /// The member that is the estimate of the error.
     pub estimate: Option<&'a str>,
 }
 
-/// A number of a structure that the function fills in.
+/// A number in a structure that the function fills in.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// `r->val`.
+    /// Its C expression, such as `r->val`.
     name: String,
     kind: Kind,
-    /// In the output area, in bytes.
+    /// Offset in the output area, in bytes.
     place: usize,
-    /// The parameter that the structure is behind.
+    /// The pointer parameter of the structure.
     parameter: String,
-    /// In the structure, in bytes.
+    /// Offset in the structure, in bytes.
     offset: usize,
 }
 
 impl Member {
-    /// Where it is, for a test program.
+    /// Returns its place for a test program.
     #[must_use]
     pub fn for_tests(&self) -> Place {
         let below = self.name.strip_prefix(&self.parameter).and_then(|name| name.strip_prefix("->"));
@@ -76,35 +76,35 @@ pub struct Value {
     kind: Kind,
     member: Option<Member>,
     estimate: Option<Member>,
-    /// The function returns an integer besides: 0 if the result is one.
+    /// Whether the function also returns an integer, which is 0 if there is a result.
     has_status: bool,
     measure: Measure,
 }
 
-/// What a call has left.
+/// Values after a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// Raw bits.
+    /// Raw bits of the result.
     pub result: u64,
-    /// What the function says that its error is at most.
+    /// The function's own estimate of its error.
     pub estimate: Option<f64>,
-    /// `errno`, if that is compared.
+    /// The value in `errno`, if it is compared.
     pub errno: Option<Errno>,
 }
 
 impl Seen {
-    /// A result of 0, and nothing else.
+    /// A result of 0 without estimate and `errno`.
     pub(super) const fn zero() -> Self {
         Self { result: 0, estimate: None, errno: None }
     }
 }
 
 impl Value {
-    /// The members of these names. Without one for the result, it is what the function returns, or the first number of the only structure that it
-    /// fills in.
+    /// Finds the members of these names. Without a name, the result is what the function returns, or the first float of
+    /// the structures that it fills in.
     ///
     /// # Errors
-    /// When the function takes or returns what cannot be compared, or has no member of this name.
+    /// When the types of the function cannot be compared, or it has no member of this name.
     pub fn of(function: &Function, names: Names) -> Result<Self, Error> {
         let members = members(function);
         let member = match names.result {
@@ -140,37 +140,37 @@ impl Value {
         self.kind
     }
 
-    /// As in reports.
+    /// The name of the value in reports.
     #[must_use]
     pub fn name(&self) -> &str {
         self.member.as_ref().map_or(RETURNED, |m| &m.name)
     }
 
-    /// Is it what the function returns?
+    /// Returns whether the value is what the function returns.
     #[must_use]
     pub fn is_returned(&self) -> bool {
         self.member.is_none()
     }
 
-    /// The member of a structure that it is; `None` for what the function returns.
+    /// Returns the member of a structure that the value is; `None` if the function returns it.
     #[must_use]
     pub fn member(&self) -> Option<&Member> {
         self.member.as_ref()
     }
 
-    /// Does the function return a status besides, which is 0 if there is a result?
+    /// Returns whether the function also returns a status, which is 0 if there is a result.
     #[must_use]
     pub fn has_status(&self) -> bool {
         self.has_status
     }
 
-    /// Are errors compared with what the function says of them?
+    /// Returns whether errors are compared with the function's own estimate.
     #[must_use]
     pub fn has_estimate(&self) -> bool {
         self.estimate.is_some()
     }
 
-    /// What errors are measured in.
+    /// The name of the unit of errors.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self.measure {
@@ -181,19 +181,19 @@ impl Value {
         }
     }
 
-    /// How errors are measured where the function has no estimate of them.
+    /// Returns the unit of errors, for a function without an estimate.
     #[must_use]
     pub fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// Are errors in units in the last place?
+    /// Returns whether errors are in ulps.
     #[must_use]
     pub fn is_in_ulps(&self) -> bool {
         self.measure == Measure::Ulp && !self.has_estimate()
     }
 
-    /// What the last call has left; `None` where its status says that there is no result.
+    /// Reads the values after the last call; `None` if its status says that there is no result.
     pub(super) fn read(&self, evaluator: &Evaluator) -> Option<Seen> {
         let returned = evaluator.result();
         if self.has_status && returned as u32 != 0 {
@@ -205,7 +205,7 @@ impl Value {
     }
 }
 
-/// The error in what it is measured in.
+/// Returns the error in the chosen unit.
 pub(super) fn measured(value: &Value, exact: &Exact, estimate: Option<f64>) -> Compared {
     let size = match value.measure {
         _ if exact.compared.class().is_some() => return exact.compared,
@@ -213,12 +213,13 @@ pub(super) fn measured(value: &Value, exact: &Exact, estimate: Option<f64>) -> C
         Measure::Absolute => exact.absolute,
         Measure::Relative => exact.relative,
     };
-    // An error of 0 has no relative size where the exact value is 0, and others are beyond all numbers.
+    // If the exact value is 0, an error of 0 has no relative size, and any other is infinite.
     let is_none = exact.compared == Compared::Ulps(0.0);
     Compared::Ulps(if is_none { 0.0 } else { size.unwrap_or(f64::MAX) })
 }
 
-/// The error as a multiple of its estimate, which cannot be kept below half a unit in the last place: then that counts.
+/// Returns the error as a multiple of its estimate. No result can keep an estimate below half an ulp; then twice the
+/// error in ulps counts.
 fn of_estimate(exact: &Exact, estimate: Option<f64>) -> Compared {
     let (Compared::Ulps(ulps), Some(estimate)) = (exact.compared, estimate) else { return exact.compared };
     let halves = 2.0 * ulps;
@@ -229,7 +230,7 @@ fn is_float(kind: Option<Kind>) -> bool {
     kind.is_some_and(Kind::is_float)
 }
 
-/// The floating-point numbers of all structures that the function fills in.
+/// Returns the floats of all structures that the function fills in.
 fn members(function: &Function) -> Vec<Member> {
     let of = |parameter: &Parameter| {
         let named = |(name, kind, place)| Member {
@@ -244,7 +245,7 @@ fn members(function: &Function) -> Vec<Member> {
     function.parameters.iter().flat_map(of).filter(|m| m.kind.is_float()).collect()
 }
 
-/// The member `r->val` by this name, or by `val` if there is only one.
+/// Finds the member by its full name, such as `r->val`, or by `val` if only one has this name.
 fn named(members: &[Member], name: &str, option: &str, function: &Function) -> Result<Member, Error> {
     let is_last = |m: &&Member| m.name.rsplit("->").next() == Some(name);
     let found = members.iter().find(|m| m.name == name);

@@ -1,8 +1,8 @@
-//! A campaign: one function, one output directory, from start to report.
+//! A campaign: the search on one function, with one output directory, from start to report.
 //!
-//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL stages. They
-//! share some memory ([`worker_shm`]). When the worker dies, the supervisor records the input that was under evaluation and
-//! starts another worker, which goes on from the output directory.
+//! The supervisor (this process: terminal, Ctrl-C, clock) forks a worker that loads the target and runs the LibAFL
+//! stages. Both share memory ([`worker_shm`]). When the worker dies, the supervisor records the input that was under
+//! evaluation and starts another worker, which continues from the output directory.
 
 pub mod assembly;
 pub mod cluster;

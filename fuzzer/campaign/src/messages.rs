@@ -1,4 +1,4 @@
-//! Prints the messages of workers, which have no standard error of their own.
+//! Prints the messages of workers, whose standard error is not connected to the terminal.
 
 use penfuzz_system::console;
 
@@ -11,7 +11,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Prints the new messages in the worker's shared memory, over the status line if there is one; returns them.
+    /// Prints the new messages in the worker's shared memory, above the status line if there is one. Returns them.
     pub fn print(&mut self, shm: &WorkerShm) -> Vec<String> {
         let (new, known) = shm.messages(self.known);
         self.known = known;

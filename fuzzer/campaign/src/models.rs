@@ -1,4 +1,4 @@
-//! Models of solvers as inputs of a campaign that has ended.
+//! Runs solver models as inputs of a campaign that has ended.
 
 use std::{path::Path, time::Duration};
 
@@ -13,16 +13,17 @@ use super::{Options, Proofs, run};
 /// Time for the models of solvers: to run them, and to search from them.
 const TIME: Duration = Duration::from_secs(1);
 
-/// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for a short time. The
-/// reports are written again. Returns a sentence for each branch that is proved unreachable and was taken.
+/// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
+/// a short time. Writes the reports again. Returns one message for each branch that is proved unreachable and yet was
+/// taken.
 ///
 /// # Errors
-/// When the campaign cannot go on, or its reports cannot be written.
+/// When the campaign cannot be continued, or its reports cannot be written.
 pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
     try_inputs(options, dir, report, prove::models::inputs(report))
 }
 
-/// The same with other inputs.
+/// Does the same as [`try_all`] with the given inputs.
 ///
 /// # Errors
 /// As [`try_all`].
@@ -57,7 +58,8 @@ pub fn try_inputs(
     Ok(faults)
 }
 
-/// Copies what is stated about branches to a later report; a sentence for each branch that is proved unreachable and was taken.
+/// Copies the proofs of branches to a later report. Returns one message for each branch that is proved unreachable and
+/// yet was taken.
 pub fn carry_over(stated: &Stated, to: &mut Report) -> Vec<String> {
     let fault = |place| {
         format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")

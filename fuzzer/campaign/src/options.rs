@@ -21,16 +21,16 @@ use penfuzz_target::{inputs::Calls, program::Rounding};
 
 use crate::watch::Monitor;
 
-/// Options of one campaign.
+/// Options of one campaign, as given on the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The target as the user named it.
+    /// The target as given on the command line.
     pub target: PathBuf,
     /// The linked file to load.
     pub linked: PathBuf,
-    /// What `linked` was compiled from; empty when the user gave a linked file.
+    /// The sources that `linked` was compiled from; empty if the target is a linked file.
     pub sources: Vec<PathBuf>,
-    /// The same of a linked file, as pen-cc has noted it.
+    /// The compilations of a target that is a linked file, as recorded by pen-cc.
     pub compilations: Vec<Compilation>,
     /// Compiler flags of the sources.
     pub flags: Vec<String>,
@@ -42,23 +42,23 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// Directory of seed inputs.
     pub seeds: Option<PathBuf>,
-    /// Start over, keeping the old directory under another name.
+    /// Start a new campaign, and keep the old directory under another name.
     pub fresh: bool,
-    /// Seed of the generator.
+    /// Seed of the random generator.
     pub seed: u64,
-    /// Wall time of this run of the campaign, without its start.
+    /// Wall time of this run of the campaign; the startup of the clients is not counted.
     pub max_time: Option<Duration>,
-    /// Evaluations of the whole campaign.
+    /// Maximum number of evaluations of the whole campaign.
     pub max_evals: Option<u64>,
-    /// Wall time of one evaluation.
+    /// Maximum wall time of one evaluation.
     pub timeout: Duration,
-    /// Loop iterations and calls of one evaluation.
+    /// Maximum number of loop iterations and calls in one evaluation.
     pub fuel: i64,
     /// Memory that the target may use, in bytes.
     pub memory_limit: u64,
-    /// What the target may do that the sandbox refuses by default.
+    /// Operations of the target that the sandbox refuses by default and that are allowed here.
     pub allow: Vec<Allow>,
-    /// Which search.
+    /// The kind of search.
     pub search: SearchKind,
     /// Local minimizer; by default the search's own.
     pub minimizer: Option<String>,
@@ -68,42 +68,43 @@ pub struct Options {
     pub n_iter: u32,
     /// Rounding modes that the function is called in.
     pub rounding: Rounding,
-    /// What the user says about the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::Statement`]).
+    /// Declared domains of the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::Statement`]).
     pub args: Vec<String>,
-    /// What the user says about the calls of an input.
+    /// Declared structure of the sequence of calls that an input describes.
     pub calls: Calls,
-    /// Floats that the results of a test may be away from those of the campaign.
+    /// Tolerance of the emitted tests: maximum distance, in floats, of a result from that of the campaign.
     pub ulp: u64,
     /// The format of the emitted tests.
     pub test_format: TestFormat,
-    /// What is searched for.
+    /// The goals of the search.
     pub goals: Goals,
-    /// The criteria that the tests fulfil, ascending, each once.
+    /// The criteria that the tests must fulfil, in ascending order without duplicates.
     pub criteria: Vec<Criterion>,
-    /// Tags in comments that the tests are traced to.
+    /// Requirement tags in source comments that the tests are traced to.
     pub requirements: Vec<String>,
-    /// Whose branches are goals.
+    /// The functions whose branches are goals; `None`: the default of the target and the goals.
     pub scope: Option<ScopeKind>,
-    /// Directories of other fuzzers, whose finds are imported while the campaign runs.
+    /// Directories of other fuzzers whose finds are imported while the campaign runs.
     pub sync: Vec<PathBuf>,
-    /// How the campaign is shown.
+    /// The progress displays.
     pub monitors: Vec<Monitor>,
-    /// No progress display.
+    /// Disables the progress display.
     pub quiet: bool,
-    /// Several clients, or several machines.
+    /// Several clients on this machine, or on several machines.
     pub farm: Farm,
-    /// Inputs that are tried first, also when the campaign goes on with an earlier one.
+    /// Inputs that are tried first, also when an earlier campaign is continued.
     pub hints: Vec<Vec<u8>>,
-    /// The worker ends when it has found no new branch for this time, and the supervisor asks solvers. `None`: it does not end.
+    /// The worker ends when it has found no new branch for this time, and the supervisor then runs solvers. `None`: the
+    /// worker does not end.
     pub patience: Option<Duration>,
-    /// Whether solvers are asked at the end about the branches that no input takes.
+    /// When solvers run on the branches that no input takes.
     pub proofs: Proofs,
 }
 
-/// When solvers are asked about branches that no input takes.
+/// When solvers run on the branches that no input takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proofs {
-    /// Not at all.
+    /// Never.
     Off,
     /// At the end, for a small share of the campaign's time.
     Brief,
@@ -204,34 +205,35 @@ impl Options {
 /// Where the clients of a campaign run, and how they are connected.
 #[derive(Debug, Clone)]
 pub struct Farm {
-    /// One client per core, bound to it; empty for one client that is bound to none.
+    /// The cores, one client bound to each; empty for one client that is not bound.
     pub cores: Vec<usize>,
-    /// The port for brokers of other machines; by default none, or any free one if `broker_address` is not the loopback device.
+    /// The port on which brokers of other machines connect. By default there is none, or any free one if
+    /// `broker_address` is not a loopback address.
     pub broker_port: Option<u16>,
     /// The address that other machines may connect to.
     pub broker_address: IpAddr,
-    /// `HOST:PORT` of the brokers of other machines.
+    /// The brokers of other machines, as `HOST:PORT`.
     pub remote_brokers: Vec<String>,
     /// The file with the secret that all machines share.
     pub secret: Option<PathBuf>,
-    /// Connect to other machines also without a secret.
+    /// Allows connections to other machines without a secret.
     pub insecure: bool,
 }
 
 impl Farm {
-    /// Does the campaign need a broker: has it several clients, or is it connected to other machines?
+    /// Whether the campaign needs a broker: it has several clients, or is connected to other machines.
     #[must_use]
     pub fn is_needed(&self) -> bool {
         !self.cores.is_empty() || self.is_connected()
     }
 
-    /// Is it connected to other machines?
+    /// Whether it is connected to other machines.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.has_port() || !self.remote_brokers.is_empty()
     }
 
-    /// May brokers of other machines connect?
+    /// Whether brokers of other machines may connect.
     #[must_use]
     pub fn has_port(&self) -> bool {
         self.broker_port.is_some() || !self.broker_address.is_loopback()

@@ -1,4 +1,5 @@
-//! The first steps of every process that evaluates for a campaign: target, function, goals, directory.
+//! The first steps of every process that evaluates for a campaign: it loads the target, finds the function and its
+//! goals, and chooses the directory.
 
 use std::{
     os::unix::process::parent_id,
@@ -25,25 +26,25 @@ use penfuzz_target::{
 use super::{cluster, options::Options, worker_shm::WorkerShm};
 use crate::options;
 
-/// A target that is ready for a campaign.
+/// A loaded target that is ready for a campaign.
 pub struct Prepared {
     /// The target.
     pub target: Rc<Target>,
-    /// The function under test.
+    /// The index of the function under test.
     pub function: usize,
-    /// Whose branches are goals.
+    /// The kind of scope: the functions whose branches are goals.
     pub kind: ScopeKind,
     /// The goals.
     pub scope: Scope,
-    /// Identifies what is tested: a campaign resumes only what has the same fingerprint.
+    /// Identifies the code under test: a campaign is continued only with the same fingerprint.
     pub fingerprint: String,
-    /// What the user says about the arguments, now or when the campaign began.
+    /// The declared domains of the arguments, from the options or from the stored manifest.
     args: Vec<String>,
-    /// The same of the calls of an input.
+    /// The declared structure of the sequence of calls, from the same sources.
     calls: Calls,
-    /// The sizes of the memory behind pointers.
+    /// The sizes of the memory blocks that pointers lead to.
     sizes: Sizes,
-    /// Keeps the target from harming the process.
+    /// The sandbox that keeps the target from harming the process.
     pub hold: Sandbox,
 }
 
@@ -51,7 +52,7 @@ impl Prepared {
     /// Loads the target into this process.
     ///
     /// # Errors
-    /// When it cannot be loaded, or there is no such function, or it cannot be called.
+    /// When the target cannot be loaded, or the function does not exist or cannot be called.
     pub fn load(options: &Options) -> Result<Self, Error> {
         let mut hold = Sandbox::before_loading().allowing(&options.allow);
         let target = Target::load(&options.linked)?.named(&options.target);
@@ -68,11 +69,12 @@ impl Prepared {
         Ok(Self { target, function, kind, scope, fingerprint, args, calls, sizes, hold })
     }
 
-    /// The directory of the campaign: `dir`, or the default one. With `--fresh` an old campaign in it is set aside, but only by
-    /// the first worker, which finds no directory in `shm`. `is_farm` when there are several clients.
+    /// Returns the directory of the campaign: `dir`, or the default one. With `--fresh`, an old campaign in it is set
+    /// aside, but only by the first worker, which finds no directory in `shm`. `is_farm` is true if there are several
+    /// clients.
     ///
     /// # Errors
-    /// When the directory holds something else, or is in use, or its name is not UTF-8.
+    /// When the directory holds something else, is in use, or has a name that is not UTF-8.
     pub fn choose_directory(
         &self,
         options: &Options,
@@ -83,7 +85,7 @@ impl Prepared {
         let f = &self.target.functions[self.function];
         let dir = dir.map_or_else(|| options::default_directory(options, &f.name), Path::to_path_buf);
         if dir.to_str().is_none() {
-            // The supervisor gets it as text.
+            // The supervisor receives the path as text.
             return Err(at(&dir, "is no name in UTF-8; give another -o"));
         }
         directory::refuse_without_campaign(&dir)?;
@@ -105,7 +107,7 @@ impl Prepared {
     /// Writes the manifest of the campaign to `dir`.
     ///
     /// # Errors
-    /// Those of the file system; when the directory is that of another campaign.
+    /// File system errors; when the directory belongs to another campaign.
     pub fn write_manifest(&self, options: &Options, dir: &Path) -> Result<(), Error> {
         let there =
             manifest::read(dir).map_or_else(|_| store::peek_state(dir).map(|s| s.fingerprint), |m| Some(m.fingerprint));
@@ -122,15 +124,16 @@ impl Prepared {
     }
 }
 
-/// What is said and known of the inputs before anything is found out.
+/// The declarations about the inputs, and their sizes if these are known from the manifest.
 struct Said {
     args: Vec<String>,
     calls: Calls,
     sizes: Option<Sizes>,
 }
 
-/// What the user says about the arguments and the calls; of what nothing is said, what was said when the campaign on this function began. Its sizes
-/// hold for that only: with anything else, the campaign is refused by its fingerprint.
+/// The declared arguments and calls. Unset options default to the stored manifest of a campaign on this function. The
+/// stored sizes hold for these declarations only: other declarations change the fingerprint, and the campaign is
+/// refused.
 fn said(options: &Options, target: &Target, function: usize) -> Said {
     let (args, calls) = (options.args.clone(), options.calls.clone());
     let nothing = Said { args, calls, sizes: None };

@@ -1,4 +1,4 @@
-//! Copies between the LibAFL state and what `state.json` holds.
+//! Copies data between the LibAFL state and `state.json`.
 
 use libafl::HasMetadata;
 use penfuzz_engine::{
@@ -9,28 +9,30 @@ use penfuzz_executor::Evaluator;
 
 use penfuzz_directory::{output::store::SavedState, shrink::Closest};
 
-/// Copies to the state what cannot be recomputed from the inputs: budgets, branches given up, known faults. Returns the pending
-/// inputs that are promoted because branches are given up.
+/// Copies to the LibAFL state what cannot be recomputed from the inputs: budgets, branches given up, known faults.
+/// Returns the pending inputs that are promoted because branches are given up.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
 pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<Vec<u8>>, libafl::Error> {
     let n = state.metadata::<Saturation>()?.len();
-    // The file may have been edited: no branch may be outside the target.
+    // The file may have been edited: discards branches that are not in the target.
     let valid = |branches: &[u32]| branches.iter().copied().filter(|b| (*b as usize) < n).collect::<Vec<_>>();
     state.add_metadata(spent(saved, n));
     state.add_metadata(Starts(saved.starts.min(u32::MAX / 2)));
     let places = state.metadata_mut::<KnownPlaces>()?;
     places.0.extend(saved.faults.values().map(|f| f.key));
     let saturation = state.metadata_mut::<Saturation>()?;
-    // Their crashes may have ended the process before this one, and may do so with each that looks for other inputs.
+    // Crashes on these branches may have ended earlier processes, and searching for other inputs of these branches may
+    // end this one.
     saturation.cover_by_fatal(&valid(&saved.by_crash));
     saturation.recall_unconfirmed(saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
     Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())
 }
 
-/// What was spent on each of `n` branches. The file may have been edited: no sum overflows.
+/// The effort spent on each of `n` branches. The file may have been edited, so the values are bounded: no later sum
+/// overflows.
 #[must_use]
 pub fn spent(saved: &SavedState, n: usize) -> Spent {
     let bounded = |spent: &[u64]| spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect();
@@ -40,7 +42,7 @@ pub fn spent(saved: &SavedState, n: usize) -> Spent {
     spent
 }
 
-/// Copies the same from the state to `saved`.
+/// Copies the same data from the LibAFL state to `saved`.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
@@ -60,12 +62,12 @@ pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(),
     Ok(())
 }
 
-/// Closest inputs that are saved, and bytes of them: the state is written every few seconds.
+/// Maximum number of closest inputs that are saved, and of their bytes: the state is written every few seconds.
 const CLOSEST: usize = 256;
 const CLOSEST_BYTES: usize = 32 * 1024;
 
-/// Copies to `saved` when branches were taken, and the inputs that came closest to uncovered ones: the closest, at most
-/// [`CLOSEST`] and [`CLOSEST_BYTES`].
+/// Copies to `saved` the evaluation at which each branch was first taken, and the inputs closest to uncovered branches:
+/// those with the smallest distances, at most [`CLOSEST`] inputs and [`CLOSEST_BYTES`] bytes.
 ///
 /// # Errors
 /// When the state lacks the metadata of the feedbacks.
@@ -84,7 +86,7 @@ pub fn remember_progress<S: HasMetadata>(
     Ok(())
 }
 
-/// Copies them back to the evaluator.
+/// Copies the same data back to the evaluator.
 pub fn restore_progress(evaluator: &mut Evaluator, saved: &SavedState) {
     evaluator.recall_taken_at(&saved.taken_at);
     let n = evaluator.target().n_branches;

@@ -1,17 +1,18 @@
-//! Memory that supervisor and worker share: counters for the display, the stop flag, and the input that is being evaluated, so
-//! that the input is known even when the worker is dead.
+//! Memory that supervisor and worker share: counters for the display, the stop flag, and the input under evaluation, so
+//! that the input is known even after the worker has died.
 //!
 //! Who writes and when:
 //!
-//! - The supervisor writes [`WorkerShm::stop`] at any time. While no worker lives it may also note a fatal input.
-//! - The worker writes everything else. At most one worker of a client lives: its successor is forked after the supervisor has
-//!   waited for it, and fork and wait order all accesses. A process that the worker forks writes in its place, while the worker
-//!   waits for it.
-//! - The supervisor reads counters and texts at any time. They are for display: a text that is being replaced may show both.
+//! - The supervisor writes [`WorkerShm::stop`] at any time. While no worker lives, it may also append a fatal input.
+//! - The worker writes everything else. At most one worker of a client lives: its successor is forked after the
+//!   supervisor has waited for it, and fork and wait order all accesses. A process that the worker forks writes in its
+//!   place, while the worker waits for it.
+//! - The supervisor reads counters and texts at any time. They are for display only: a text read while it is replaced
+//!   may mix old and new.
 //!
-//! All fields are atomics, so there is no `&mut` to shared memory anywhere. Where the evaluator writes through raw pointers
-//! (input, count of evaluations and journal: its hot loop must not wait for atomics), a count is one aligned store of eight
-//! bytes, and the others are read only when the worker is dead or reads them itself.
+//! All fields are atomics, so there is never a `&mut` to shared memory. The evaluator writes the input, the evaluation
+//! count and the journal through raw pointers, because its hot loop must not wait for atomics. There, a count is one
+//! aligned store of eight bytes; the input and the journal are read only by the worker itself, or after it has died.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,49 +22,49 @@ use penfuzz_executor::evaluator::Journal;
 
 use penfuzz_system::process::shared_memory::{self, Room, Shareable};
 
-/// Room for the input under evaluation, in bytes.
+/// Capacity for the input under evaluation, in bytes.
 pub const INPUT_ROOM: usize = 4096;
 const TEXT_ROOM: usize = 4096;
-/// Room for the finds that are not on disk, in bytes: much, since a disk can be full for long, but only pages that are used
-/// cost memory. What does not fit is found again if the worker dies.
+/// Capacity for finds that are not on disk yet, in bytes. It is large because a disk can be full for a long time; only
+/// the pages in use cost memory. Finds that do not fit must be found again if the worker dies.
 const FINDS_ROOM: usize = 4 << 20;
-/// Room for inputs that killed workers and are not on disk yet, in bytes.
+/// Capacity for inputs that killed workers and are not on disk yet, in bytes.
 const FATAL_INPUTS_ROOM: usize = 1 << 20;
-/// The longest campaign, in seconds: 100 years. What is read from the shared memory is clipped to it.
+/// Maximum duration of a campaign in seconds: 100 years. Values read from shared memory are clipped to it.
 const LONGEST: f64 = 100.0 * 366.0 * 86400.0;
-/// Messages that wait to be printed; older ones are overwritten.
+/// Number of messages that can wait to be printed; older ones are overwritten.
 const MESSAGES: usize = 8;
 
-/// Why a campaign ends, as a number in [`WorkerShm::stop`].
+/// Why a campaign ends. [`WorkerShm::stop`] holds it as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StopReason {
-    /// It goes on.
+    /// The campaign is running.
     None = 0,
-    /// The time is over.
+    /// The time limit is reached.
     MaxTime = 1,
     /// SIGINT (Ctrl-C), SIGTERM or SIGHUP.
     Interrupted = 2,
-    /// The evaluations are spent.
+    /// The limit on evaluations is reached.
     MaxEvals = 3,
     /// Every branch is saturated or given up.
     Saturated = 4,
-    /// The target kills one worker after the other, and nothing new is found.
+    /// The target kills one worker after another, and nothing new is found.
     WorkersDie = 5,
-    /// It was put together from others and has not been run.
+    /// The campaign was merged from other campaigns and has not run.
     Merged = 6,
-    /// Nothing new is found: solvers are asked, and then it goes on.
+    /// Nothing new is found: solvers run, and then the search continues.
     Stuck = 7,
 }
 
 impl StopReason {
-    /// Has the campaign ended?
+    /// Whether the campaign has ended.
     #[must_use]
     pub fn is_end(self) -> bool {
         !matches!(self, Self::None | Self::Stuck)
     }
 
-    /// As in `report.json`.
+    /// The name in `report.json`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,7 +78,7 @@ impl StopReason {
         }
     }
 
-    /// The reason of a number.
+    /// The reason with this number; [`Self::None`] for an unknown number.
     #[must_use]
     pub fn of(number: u32) -> Self {
         match number {
@@ -101,7 +102,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Replaces the text; what is too long is cut.
+    /// Replaces the text; a text that is too long is truncated.
     pub fn set(&self, text: &str) {
         let length = text.floor_char_boundary(TEXT_ROOM);
         let fits = self.bytes.write(0, &text.as_bytes()[..length]);
@@ -109,7 +110,7 @@ impl Text {
         self.length.store(length as u64, Ordering::Release);
     }
 
-    /// The text; none if it is empty, or if something else than [`Text::set`] has written there.
+    /// The text. `None` if it is empty, or if its bytes were not written by [`Text::set`].
     #[must_use]
     pub fn get(&self) -> Option<String> {
         let n = self.length.load(Ordering::Acquire);
@@ -119,13 +120,13 @@ impl Text {
     }
 }
 
-/// Bytes of a page. On a machine with larger pages a text cannot be sealed, and is an ordinary one.
+/// Size of a page in bytes. On a machine with larger pages, a sealed text is an ordinary one: sealing fails.
 const PAGE: usize = 4096;
 
-/// A text that only one process writes, once, and before the target can have run in it.
+/// A text that only one process writes, once, before the target can have run in that process.
 ///
-/// It has pages of its own. The supervisor opens what it is given here: a target that writes to all memory it can write to must
-/// not choose it.
+/// It occupies pages of its own. The supervisor opens the directory that is named here, so a target that overwrites all
+/// writable memory must not be able to change it.
 #[repr(C, align(4096))]
 #[derive(Debug)]
 pub struct SealedText(Text);
@@ -143,12 +144,12 @@ impl SealedText {
 
     fn seal(&self) {
         let first = core::ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: whole pages that hold nothing else. This process only reads them from now on; others have protections of
-        // their own. On an error they stay as they are.
+        // SAFETY: these are whole pages that hold nothing else. This process only reads them from now on; page
+        // protections of other processes are separate. On an error the pages stay as they are.
         unsafe { libc::mprotect(first, size_of::<Self>(), libc::PROT_READ) };
     }
 
-    /// As [`Text::get`].
+    /// Like [`Text::get`].
     #[must_use]
     pub fn get(&self) -> Option<String> {
         self.0.get()
@@ -157,23 +158,25 @@ impl SealedText {
 
 const _: () = assert!(size_of::<SealedText>().is_multiple_of(PAGE) && align_of::<SealedText>() == PAGE);
 
-/// How a worker ended, as a number in [`WorkerShm::end`]. Its exit status is of no use for that: the target may exit with any.
+/// How a worker ended. [`WorkerShm::end`] holds it as a number. The exit status cannot serve for this: the target may
+/// exit with any status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum WorkerEnd {
-    /// The target ended it: a worker that ends by itself writes one of the others.
+    /// The target ended the worker: a worker that ends by itself writes one of the other values.
     None = 0,
     /// The report is written.
     Finished = 1,
-    /// It has to be replaced.
+    /// The process needs a restart.
     WornOut = 2,
     /// [`WorkerShm::error`] holds the reason.
     Failed = 3,
-    /// The report is written, and another worker can go on.
+    /// The report is written, and another worker can continue.
     Stuck = 4,
 }
 
-/// The memory that the supervisor shares with the worker of one client, mapped once and for ever. All zero at first.
+/// The memory that the supervisor shares with the worker of one client. Mapped once and never unmapped; initially all
+/// zero.
 #[repr(C)]
 #[derive(Debug)]
 pub struct WorkerShm {
@@ -181,25 +184,26 @@ pub struct WorkerShm {
     pub stop: AtomicU32,
     /// 1 once the target is loaded and the search has begun.
     pub searching: AtomicU32,
-    /// 1 while the worker writes files or judges hangs, which may take long without an evaluation: [`WorkerShm::without_evaluations`].
+    /// 1 while the worker writes files or checks inputs for hanging, which may take long without an evaluation:
+    /// [`WorkerShm::without_evaluations`].
     pub reporting: AtomicU32,
     /// Calls of the representing function over the whole campaign. Written by the evaluator without atomics.
     pub evaluations: AtomicU64,
-    /// Goals.
+    /// Number of goals.
     pub total: AtomicU64,
-    /// Goals covered.
+    /// Number of goals covered.
     pub covered: AtomicU64,
-    /// Goals covered only by inputs that crash or hang.
+    /// Number of goals covered only by inputs that crash or hang.
     pub covered_by_crash: AtomicU64,
-    /// Goals saturated.
+    /// Number of goals saturated.
     pub saturated: AtomicU64,
-    /// Goals given up.
+    /// Number of goals given up.
     pub given_up: AtomicU64,
-    /// Inputs in `queue/`.
+    /// Number of inputs in `queue/`.
     pub kept: AtomicU64,
-    /// Inputs in `crashes/`.
+    /// Number of inputs in `crashes/`.
     pub crashes: AtomicU64,
-    /// Inputs in `hangs/`.
+    /// Number of inputs in `hangs/`.
     pub hangs: AtomicU64,
     /// Size of the input in bytes.
     pub input_size: AtomicU64,
@@ -207,38 +211,38 @@ pub struct WorkerShm {
     pub input: Room<INPUT_ROOM>,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
-    /// Seeds tried in this run, counted before each is.
+    /// Number of seeds tried in this run. Each is counted before it is evaluated.
     pub seeds_tried: AtomicU64,
-    /// Finds of which the files could not be written yet, because the disk is full or fails.
+    /// Number of finds whose files could not be written yet, because the disk is full or fails.
     pub unwritten: AtomicU64,
-    /// Bytes used of `finds`.
+    /// Number of bytes of `finds` in use.
     finds_used: AtomicU64,
-    /// Inputs found that are not on disk yet, each after its length.
+    /// Found inputs that are not on disk yet, each preceded by its length.
     finds: Room<FINDS_ROOM>,
-    /// Bytes used of `fatal_inputs`.
+    /// Number of bytes of `fatal_inputs` in use.
     fatal_inputs_used: AtomicU64,
-    /// Inputs that killed workers and are not on disk yet, each after its length, with
-    /// [`penfuzz_directory::replay::fatal_input::Death::to_number`] first.
+    /// Inputs that killed workers and are not on disk yet, each preceded by its length and by
+    /// [`penfuzz_directory::replay::fatal_input::Death::to_number`].
     fatal_inputs: Room<FATAL_INPUTS_ROOM>,
-    /// Messages so far.
+    /// Number of messages sent so far.
     sent: AtomicU64,
     messages: [Text; MESSAGES],
     /// Nanoseconds from the start of the program to the start of the search, plus 1.
     search_began: AtomicU64,
-    /// Seconds of search before this run, as bits.
+    /// Seconds of search before this run, as the bits of an `f64`.
     seconds_before: AtomicU64,
-    /// The output directory, once the worker holds its lock.
+    /// The output directory; set once the worker holds its lock.
     pub directory: SealedText,
     /// Why the worker failed.
     pub error: Text,
-    /// 1 when the user must give other arguments: the cause of the error is [`penfuzz_system::files::destination::Unusable`].
+    /// 1 if the command line must change: the cause of the error is [`penfuzz_system::files::destination::Unusable`].
     pub is_unusable: AtomicU32,
 }
 
-// SAFETY: atomics and arrays and structures of them, for which zero is a value.
+// SAFETY: all fields are atomics, or arrays and structures of atomics, for which zero is a valid value.
 unsafe impl Shareable for WorkerShm {}
 
-/// As long as it lives, a worker is not expected to make evaluations.
+/// A guard: while it lives, the supervisor does not expect evaluations of the worker.
 #[derive(Debug)]
 pub struct WithoutEvaluations {
     flag: &'static AtomicU32,
@@ -252,22 +256,22 @@ impl Drop for WithoutEvaluations {
 }
 
 impl WorkerShm {
-    /// Begins a part of the work that may take long without an evaluation: on a busy disk, flushing a file takes seconds.
+    /// Begins work that may take long without an evaluation: on a busy disk, flushing a file takes seconds.
     #[must_use]
     pub fn without_evaluations(&'static self) -> WithoutEvaluations {
         WithoutEvaluations { flag: &self.reporting, before: self.reporting.swap(1, Ordering::Relaxed) }
     }
 
-    /// Maps one that children inherit. It is never unmapped.
+    /// Maps the memory, which child processes inherit. It is never unmapped.
     ///
     /// # Errors
-    /// When the system has no memory to share.
+    /// When the system cannot provide shared memory.
     pub fn map() -> Result<&'static Self, Error> {
         shared_memory::map().ok_or_else(|| Error::new("cannot share memory between supervisor and worker"))
     }
 
-    /// The search begins, after `before` seconds in earlier runs; only the first worker of a run sets the clock. The program
-    /// began at `begun`.
+    /// Starts the clock when the search begins, after `before` seconds in earlier runs. Only the first worker of a run
+    /// starts it. `begun` is the start of the program.
     pub fn start_clock(&self, begun: Instant, before: f64) {
         if self.search_began.load(Ordering::Relaxed) == 0 {
             self.seconds_before.store(before.to_bits(), Ordering::Relaxed);
@@ -275,7 +279,7 @@ impl WorkerShm {
         }
     }
 
-    /// Leaves this time, in which no worker searched, out of [`WorkerShm::seconds`].
+    /// Excludes the duration `pause`, in which no worker searched, from [`WorkerShm::seconds`].
     pub fn leave_out(&self, pause: Duration) {
         if self.search_began.load(Ordering::Relaxed) != 0 {
             self.search_began.fetch_add(pause.as_nanos() as u64, Ordering::Release);
@@ -290,37 +294,37 @@ impl WorkerShm {
             n => {
                 let before = f64::from_bits(self.seconds_before.load(Ordering::Relaxed));
                 let seconds = before + begun.elapsed().as_secs_f64() - (n - 1) as f64 * 1e-9;
-                // The target may have written any number; one that is none counts as the time of this run.
+                // The target may have written any bits. If the result is not finite, the time of this run is used.
                 if seconds.is_finite() { seconds.clamp(0.0, LONGEST) } else { begun.elapsed().as_secs_f64() }
             }
         }
     }
 
-    /// Where the evaluator notes finds until they are on disk.
+    /// The journal in which the evaluator notes finds until they are on disk.
     #[must_use]
     pub const fn journal(&self) -> Journal {
         Journal { used: self.finds_used.as_ptr(), bytes: self.finds.as_mut_ptr(), room: FINDS_ROOM }
     }
 
-    /// The finds that are not on disk.
+    /// The finds that are not on disk yet.
     #[must_use]
     pub fn finds(&self) -> Vec<Vec<u8>> {
         entries(&self.finds, &self.finds_used)
     }
 
-    /// Is the journal more than half full, so that finds should be written to the disk now?
+    /// Whether the journal is more than half full, so that finds should be written to disk now.
     #[must_use]
     pub fn is_nearly_full(&self) -> bool {
         self.finds_used.load(Ordering::Relaxed) as usize > FINDS_ROOM / 2
     }
 
-    /// Empties the journal: the finds are on disk.
+    /// Empties the journal after its finds were written to disk.
     pub fn forget_finds(&self) {
         self.finds_used.store(0, Ordering::Relaxed);
     }
 
-    /// Notes the input that the last worker was evaluating, with the number of its death, for the next worker to run again.
-    /// Returns false when there is no room. Only while no worker lives.
+    /// Appends the input that the dead worker was evaluating, with the number of its death, so that the next worker
+    /// runs it again. Returns false if there is no room. Call it only while no worker lives.
     pub fn note_fatal_input(&self, death: u32) -> bool {
         let input = self.input.read(self.input_size.load(Ordering::Relaxed) as usize);
         self.append_fatal_input(death, &input)
@@ -336,7 +340,7 @@ impl WorkerShm {
         fits
     }
 
-    /// Numbers of deaths and inputs that killed workers and are not on disk.
+    /// The inputs that killed workers and are not on disk yet, each with the number of its death.
     #[must_use]
     pub fn fatal_inputs(&self) -> Vec<(u32, Vec<u8>)> {
         let split = |entry: Vec<u8>| {
@@ -346,19 +350,19 @@ impl WorkerShm {
         entries(&self.fatal_inputs, &self.fatal_inputs_used).into_iter().filter_map(split).collect()
     }
 
-    /// Forgets them: they are on disk.
+    /// Removes the fatal inputs after they were written to disk.
     pub fn forget_fatal_inputs(&self) {
         self.fatal_inputs_used.store(0, Ordering::Relaxed);
     }
 
-    /// Sends a message to the user, which the supervisor prints: the worker has no standard error.
+    /// Queues a message for the user. The supervisor prints it, because the worker has no standard error.
     pub fn warn(&self, message: &str) {
         let n = self.sent.load(Ordering::Relaxed);
         self.messages[n as usize % MESSAGES].set(message);
         self.sent.store(n.wrapping_add(1), Ordering::Release);
     }
 
-    /// The messages after the first `known`, as far as they have not been overwritten, and how many there were in all.
+    /// The messages after the first `known`, without those already overwritten, and the total number of messages sent.
     #[must_use]
     pub fn messages(&self, known: u64) -> (Vec<String>, u64) {
         let sent = self.sent.load(Ordering::Acquire);
@@ -373,7 +377,7 @@ impl WorkerShm {
     }
 }
 
-/// Entries of which each comes after its length.
+/// The entries of a buffer in which each entry is preceded by its length.
 fn entries<const N: usize>(room: &Room<N>, used: &AtomicU64) -> Vec<Vec<u8>> {
     let bytes = room.read(used.load(Ordering::Acquire) as usize);
     let mut rest = &bytes[..];
@@ -407,7 +411,7 @@ mod tests {
     #[test]
     fn the_fatal_input_is_the_one_under_evaluation() {
         let shm = memory();
-        // SAFETY: within the room, and no other code uses this memory.
+        // SAFETY: the write is within the room, and no other code uses this memory.
         unsafe { core::ptr::copy_nonoverlapping(b"wxyz".as_ptr(), shm.input.as_mut_ptr(), 4) };
         shm.input_size.store(3, Ordering::Relaxed);
         assert!(shm.note_fatal_input(1));
@@ -420,7 +424,7 @@ mod tests {
         let journal = shm.journal();
         let written =
             [3u32.to_ne_bytes().as_slice(), b"abc", &1u32.to_ne_bytes(), b"d", &9u32.to_ne_bytes(), b"cut"].concat();
-        // SAFETY: within the room, and no other code uses this memory.
+        // SAFETY: the writes are within the room, and no other code uses this memory.
         unsafe {
             core::ptr::copy_nonoverlapping(written.as_ptr(), journal.bytes, written.len());
             journal.used.write(written.len() as u64);
@@ -450,7 +454,7 @@ mod tests {
         let first: *mut u8 = core::ptr::from_ref(shm).cast_mut().cast();
         let sealed = core::ptr::from_ref(&shm.directory) as usize - first as usize;
         for i in (0..size_of::<WorkerShm>()).filter(|i| !(sealed..sealed + size_of::<SealedText>()).contains(i)) {
-            // SAFETY: within the mapping, of which only the sealed pages cannot be written.
+            // SAFETY: the write is within the mapping, of which only the sealed pages are read-only.
             unsafe { first.add(i).write_volatile(0xff) };
         }
         assert_eq!(shm.directory.get().as_deref(), Some("out"), "the pages are read-only");

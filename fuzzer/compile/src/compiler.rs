@@ -1,5 +1,5 @@
-//! Runs the compiler so that it can be ended early. clang starts further processes (the linker), so it gets a process group of
-//! its own, and the group is ended.
+//! Runs the compiler so that it can be ended early. clang starts further processes (the linker), so it gets its own
+//! process group, which is ended as a whole.
 
 use std::{
     fs::{self, File},
@@ -13,20 +13,21 @@ use std::{
 
 use penfuzz_cc::{Compile, Error};
 
-/// Must the compilation end? Called every few milliseconds, from several threads.
+/// Returns whether the compilation must end. Called every few milliseconds, from several threads.
 pub type Stop<'a> = dyn Fn() -> bool + Sync + 'a;
 
 /// Shortest and longest pause between two polls of a compiler.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(5));
 
-/// Time in which a compiler can remove its temporary files after a SIGTERM.
+/// Time that a compiler has to remove its temporary files after SIGTERM, before SIGKILL.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Compiles, with the compiler's messages in the file `messages`. With `stop`, the compiler runs in a process group of its
-/// own, which is ended when `stop` returns true; without, it gets the signals of the terminal itself.
+/// Runs a compilation; the compiler's messages go to the file `messages`. With `stop`, the compiler runs in its own
+/// process group, which is ended when `stop` returns true. Without, it receives the signals of the terminal itself.
 ///
 /// # Errors
-/// [`Error::Compiler`] with the compiler's messages if it rejects the source or was ended; else why it could not be run.
+/// Returns [`Error::Compiler`] with the compiler's messages if it rejects the source or was ended; otherwise the reason
+/// why it could not be run.
 pub fn run(compile: &Compile, messages: &Path, stop: Option<&Stop>) -> Result<(), Error> {
     let mut command = compile.command()?;
     let status = start(&mut command, messages, stop.is_some())
@@ -50,8 +51,8 @@ fn start(command: &mut Command, messages: &Path, has_group: bool) -> io::Result<
     command.spawn()
 }
 
-/// Makes the kernel kill the compiler when this process is killed: nobody waits for it any more. The thread that starts a
-/// compiler outlives it, as the kernel requires.
+/// Makes the kernel kill the compiler when this process is killed, because nothing waits for it any more. The kernel
+/// requires that the thread that starts the compiler outlives it; it does.
 fn end_with_parent(parent: u32) -> io::Result<()> {
     // SAFETY: system calls without pointers.
     unsafe {
@@ -86,7 +87,7 @@ fn wait(mut child: Child, stop: Option<&Stop>) -> io::Result<ExitStatus> {
     }
 }
 
-/// Has the compiler ended? It is not waited for, so that its number stays that of its group.
+/// Has the compiler ended? The process is not reaped, so that its process id stays reserved for its group.
 fn has_ended(child: &Child) -> bool {
     // SAFETY: plain integers and pointers, for which zero is a value; the call writes to the local variable only.
     unsafe {
@@ -96,8 +97,8 @@ fn has_ended(child: &Child) -> bool {
     }
 }
 
-/// Sends a signal to the compiler and what it has started. The compiler must not have been waited for: its number could be that
-/// of another process.
+/// Sends a signal to the process group of the compiler. The compiler must not be reaped yet, because its id could then
+/// belong to another process.
 fn signal_group(child: &Child, signal: i32) {
     // SAFETY: kill accesses no memory.
     unsafe { libc::kill(-child.id().cast_signed(), signal) };

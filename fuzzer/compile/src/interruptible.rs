@@ -1,4 +1,4 @@
-//! Compilation that ends with the program: a signal ends the compilers too, and what they have written so far is removed.
+//! Compilation that ends with the program: a signal also ends the compilers, and their incomplete output is removed.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,8 @@ use penfuzz_system::process::interrupts::{self, Watch};
 
 use crate::{Recipe, build_until};
 
-/// Builds the target file of a recipe. SIGINT, SIGTERM and SIGHUP end the compilers, and then this process, by the same signal.
+/// Builds the target file of a recipe. SIGINT, SIGTERM and SIGHUP end the compilers, and then this process, by the same
+/// signal.
 ///
 /// # Errors
 /// Those of [`crate::build`].

@@ -1,4 +1,5 @@
-//! From source to a linked target file, through a cache: each source is compiled once for the same text, headers and flags.
+//! Builds a linked target file from sources, with a cache: a source is compiled again only if its text, its headers or
+//! the flags have changed.
 
 pub mod compiler;
 pub mod interruptible;
@@ -35,51 +36,52 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// Libraries.
     pub libs: Vec<String>,
-    /// Whether the target fills LibAFL's edge map as well ([`penfuzz_executor::Evaluator::count_edges`]); no search of penfuzz
-    /// looks at it, and counting costs time.
+    /// Whether the target also fills LibAFL's edge map ([`penfuzz_executor::Evaluator::count_edges`]). No search of
+    /// penfuzz uses that map, and counting costs time.
     pub san_cov: bool,
-    /// Whether floating-point operations are sites, too.
+    /// Whether floating-point operations are sites as well.
     pub exceptions: bool,
-    /// Whether decisions of several conditions are sites, too.
+    /// Whether decisions of several conditions are sites as well.
     pub decisions: bool,
-    /// The function whose mutants are made, by its symbol; `*` for all.
+    /// The symbol of the function to create mutants of; `*` for all functions.
     pub mutants: Option<String>,
 }
 
-/// Where compiled things are kept between runs.
+/// Returns the directory in which compiled files are kept between runs.
 ///
 /// # Errors
-/// When no such directory can be written.
+/// If no such directory can be written.
 pub fn cache_directory() -> Result<PathBuf, Error> {
     penfuzz_cc::cache_directory().map_err(Error::from_source)
 }
 
-/// Optimization when the flags name none: as fast as users' own builds.
+/// Optimization level if the flags name none: that of typical user builds.
 const DEFAULT_LEVEL: &str = "-O2";
 
-/// Builds, or finds in the cache, the target file of a recipe.
+/// Builds the target file of a recipe, or finds it in the cache.
 ///
 /// # Errors
-/// When a source cannot be compiled (with the compiler's own words), or the cache cannot be written, or others can write it.
+/// If a source cannot be compiled (with the compiler's messages), or if the cache cannot be written or is writable by
+/// other users.
 pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
     build_with(recipe, None)
 }
 
-/// As [`build`], but ends the compilers, and removes what they have written so far, as soon as `stop` returns true. Each compiler
-/// runs in a process group of its own, so that a signal from the terminal reaches the caller alone, which makes `stop`
+/// As [`build`], but as soon as `stop` returns true, ends the compilers and removes their partial output. Each compiler
+/// runs in its own process group, so a signal from the terminal reaches only the caller, whose `stop` should then
 /// return true.
 ///
 /// # Errors
-/// Those of [`build`], and when it was stopped.
+/// Those of [`build`], and if the build was stopped.
 pub fn build_until(recipe: &Recipe, stop: &Stop) -> Result<PathBuf, Error> {
     build_with(recipe, Some(stop))
 }
 
-/// Can a target that [`build`] linked earlier be loaded as it is? Not when it is gone, or when others can write the file or the
-/// cache that it lies in: then it must be built again.
+/// Can a target that [`build`] linked earlier be loaded? If it is missing, or if other users can write the file or its
+/// cache directory, it must be built again.
 #[must_use]
 pub fn is_usable(linked: &Path) -> bool {
-    // `targets`, and the cache directory.
+    // The directory `targets`, and the cache directory.
     let directories = || linked.ancestors().skip(1).take(2);
     is_private_file(linked) && directories().all(|directory| penfuzz_cc::private_directory(directory).is_ok())
 }
@@ -101,18 +103,19 @@ fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     }
     let place = Place { cache, stop };
     let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &place)?;
-    // In the same order whichever source is under test: the functions of a library then share one target file.
+    // Sorted, so that the order does not depend on which source is under test: the functions of a library then share
+    // one target file.
     objects.sort();
     let objects: Vec<_> = objects.into_iter().map(|(_, object)| object).collect();
     link(recipe, &objects, &place)
 }
 
-/// The compiler rejects this source.
+/// The error cause: the compiler rejects this source.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} does not compile")]
 struct Rejected(PathBuf);
 
-/// The source that the compiler rejects, if this is the cause of the error.
+/// Returns the source that the compiler rejects, if that is the cause of the error.
 #[must_use]
 pub fn rejected(error: &Error) -> Option<&Path> {
     let cause = std::error::Error::source(error)?.downcast_ref::<Rejected>()?;
@@ -122,19 +125,20 @@ pub fn rejected(error: &Error) -> Option<&Path> {
 /// The message about a source that the compiler rejects.
 const NOT_COMPILED: &str = "does not compile";
 
-/// Where a build writes, and what ends it early.
+/// The directory that a build writes to, and the condition that ends it early.
 struct Place<'a> {
     cache: PathBuf,
     stop: Option<&'a Stop<'a>>,
 }
 
 impl Place<'_> {
-    /// A directory for one compilation, which nobody else can read; it is removed when it is dropped.
+    /// Creates a directory for one compilation that other users cannot read. It is removed when the value is dropped.
     fn temporary(&self) -> Result<tempfile::TempDir, Error> {
         tempfile::tempdir_in(&self.cache).map_err(|e| failed(&self.cache, "cannot be written", e))
     }
 
-    /// Runs the compiler on `source`, with its messages in the directory `temporary`.
+    /// Runs the compiler on `source`, with its messages in the directory `temporary`. `what` is the message if the
+    /// compiler fails.
     fn run(&self, compile: &Compile, temporary: &Path, source: &Path, what: &str) -> Result<(), Error> {
         compiler::run(compile, &temporary.join("messages"), self.stop).map_err(|e| match e {
             penfuzz_cc::Error::Compiler { stderr, .. } if what == NOT_COMPILED => {
@@ -146,14 +150,15 @@ impl Place<'_> {
     }
 }
 
-/// Moves a finished file into the cache. Its mode does not depend on the umask: what others can write is not used ([`is_private_file`]).
+/// Moves a finished file into the cache. Its mode is set independently of the umask, because a file that other users
+/// can write is not used ([`is_private_file`]).
 fn keep(new: &Path, file: &Path) -> Result<(), Error> {
     fs::set_permissions(new, fs::Permissions::from_mode(0o755))
         .and_then(|()| fs::rename(new, file))
         .map_err(|e| failed(file, "cannot be written", e))
 }
 
-/// Each source by its absolute path, and its object. Several are compiled at the same time.
+/// Compiles the sources in parallel. Returns the absolute path of each source, and its object.
 fn objects(
     sources: &[PathBuf],
     flags: &[String],
@@ -169,7 +174,7 @@ fn objects(
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(source) = sources.get(index) else { break };
             let object = object(source, flags, san_cov, place, &stamps).map(|object| (source.clone(), object));
-            // After a failure nothing more is begun.
+            // After a failure no other compilation is started.
             if object.is_err() {
                 next.store(sources.len(), Ordering::Relaxed);
             }
@@ -183,13 +188,13 @@ fn objects(
         }
         work();
     });
-    // Of several failures the first in this order is reported.
+    // If several sources fail, the first one in this order is reported.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, object)| object).collect()
 }
 
-/// Stamps that were taken already: the files of a library include the same headers.
+/// Cache of file stamps: the files of a library include the same headers.
 #[derive(Default)]
 struct Stamps(Mutex<HashMap<PathBuf, String>>);
 
@@ -209,7 +214,7 @@ fn key(parts: &[&str]) -> String {
     format!("{hash:016x}")
 }
 
-/// Compiles one source, unless it and all it includes are as they were. An archive is linked as it is.
+/// Compiles one source, unless it and all files that it includes are unchanged. An archive is linked unchanged.
 fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: &Stamps) -> Result<PathBuf, Error> {
     if is_archive(source) {
         return Ok(source.to_path_buf());
@@ -239,7 +244,7 @@ fn object(source: &Path, flags: &[String], san_cov: bool, place: &Place, known: 
     let mut files = dependencies(&fs::read_to_string(&deps).unwrap_or_default());
     files.push(source.to_path_buf());
     let text: Vec<String> = files.iter().map(|f| stamp(f)).collect();
-    // The object first: stamps without it would be believed.
+    // The object is stored first: stamps without an object would be taken for valid.
     keep(&new, &object)?;
     fs::write(&stamps, text.join("\n")).map_err(|e| failed(&stamps, "cannot be written", e))?;
     Ok(object)
@@ -249,7 +254,7 @@ fn is_text(source: &Path) -> bool {
     !matches!(source.extension().and_then(|e| e.to_str()), Some("bc" | "ll"))
 }
 
-/// Size and time of a file, and its name.
+/// Returns the size, modification time and name of a file.
 fn stamp(file: &Path) -> String {
     let (size, time) = fs::metadata(file).map_or((0, 0), |m| {
         let time = m.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
@@ -258,7 +263,7 @@ fn stamp(file: &Path) -> String {
     format!("{size} {time} {}", file.display())
 }
 
-/// The files of a make rule as compilers write it.
+/// Returns the files in a make rule written by a compiler.
 fn dependencies(rule: &str) -> Vec<PathBuf> {
     let list = rule.split_once(": ").map_or("", |(_, list)| list).replace("\\\n", " ");
     // A space in a name is written `\ `.
@@ -282,7 +287,7 @@ fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, 
     }
     compile.libraries.splice(0..0, libraries(&recipe.libs));
     if recipe.sources.iter().any(|s| is_archive(s)) {
-        // No symbol of it is needed yet.
+        // No symbol of the archive is referenced yet, so the linker would skip its members.
         compile = compile.flag("-Wl,--whole-archive");
         compile.libraries.insert(0, "-Wl,--no-whole-archive".to_owned());
     }
@@ -291,13 +296,13 @@ fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, 
     Ok(linked)
 }
 
-/// Does an archive refer to the support library of C++?
+/// Does an archive refer to the C++ support library?
 fn has_cxx(archive: &Path) -> bool {
     const PERSONALITY: &[u8] = b"__gxx_personality_v0";
     fs::read(archive).is_ok_and(|bytes| bytes.windows(PERSONALITY.len()).any(|w| w == PERSONALITY))
 }
 
-/// Links, with stubs for the symbols that the linker does not find. A linker may not name all of them at once.
+/// Links, with stubs for undefined symbols. A linker may not report all of them at once, so linking is repeated.
 fn link_with_stubs(mut compile: Compile, recipe: &Recipe, place: &Place, temporary: &Path) -> Result<(), Error> {
     let (stubs, mut names) = (temporary.join("undefined.s"), BTreeSet::new());
     loop {
@@ -314,8 +319,8 @@ fn link_with_stubs(mut compile: Compile, recipe: &Recipe, place: &Place, tempora
     }
 }
 
-/// The arguments of the linker for libraries: a shared library that is named by its file, or found in a directory of `-L`, is
-/// found there again when the program is loaded.
+/// Returns the linker arguments for libraries. They make the loader find a shared library again that is named by its
+/// file, or that was found in a directory of `-L`.
 #[must_use]
 pub fn libraries(libs: &[String]) -> Vec<String> {
     let directories: BTreeSet<_> = libs.iter().filter_map(|lib| directory_of(lib, libs)).collect();
@@ -323,7 +328,7 @@ pub fn libraries(libs: &[String]) -> Vec<String> {
     libs.iter().map(|lib| with_directory(lib)).chain(paths).collect()
 }
 
-/// The arguments of the linker, with size and time of the files that they name.
+/// Returns the linker arguments, with size and modification time of the files that they name.
 fn stamped(libs: &[String]) -> Vec<String> {
     let directories: Vec<&Path> = libs.iter().filter_map(|lib| lib.strip_prefix("-L")).map(Path::new).collect();
     let of = |lib: &String| match lib.strip_prefix("-l") {
@@ -337,7 +342,7 @@ fn stamped(libs: &[String]) -> Vec<String> {
     libs.iter().map(of).collect()
 }
 
-/// The directory in which the loader must look for a library.
+/// Returns the directory in which the loader must look for a library.
 fn directory_of(lib: &str, libs: &[String]) -> Option<PathBuf> {
     let Some(directory) = lib.strip_prefix("-L") else {
         let name = Path::new(lib).file_name()?.to_str()?;
@@ -351,7 +356,7 @@ fn directory_of(lib: &str, libs: &[String]) -> Option<PathBuf> {
     libs.iter().any(has).then(|| std::path::absolute(directory).ok())?
 }
 
-/// The name of a file from the root: a library without a name of its own is found by that of its file.
+/// Makes the name of a file absolute: the loader finds a library without a soname by the name of its file.
 fn with_directory(lib: &str) -> String {
     let path = is_file(lib).then(|| std::path::absolute(lib).ok()).flatten();
     path.map_or_else(|| lib.to_owned(), |path| path.to_string_lossy().into_owned())

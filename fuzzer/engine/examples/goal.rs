@@ -30,7 +30,7 @@ struct AnyOf {
 }
 
 impl AnyOf {
-    /// The branches of `function` behind which one of the `lines` runs before anything else is decided.
+    /// The branches of `function` after which one of the `lines` runs before the next decision.
     fn lines(target: &Target, function: usize, lines: &[u32]) -> Self {
         let sites = target.functions[function].sites.clone();
         let ends = sites.flat_map(|s| target.sites[s].branches().zip(&target.sites[s].edges));
@@ -45,7 +45,7 @@ impl Goal for AnyOf {
     }
 
     fn r0(&self) -> u64 {
-        u64::MAX // no site passed: as far as can be
+        u64::MAX // no site passed: the largest distance
     }
 
     fn action(&self, _: &Saturation, branch: usize) -> u8 {
@@ -64,7 +64,7 @@ impl RepresentingFunction for Armed<'_> {
         self.budget = self.budget.checked_sub(1).ok_or(Stop::Budget)?;
         match self.evaluator.run(x) {
             RunStatus::Returned => Ok(self.evaluator.r()),
-            RunStatus::Faulted => Ok(u64::MAX), // a crash is survived, and is not what is wanted
+            RunStatus::Faulted => Ok(u64::MAX), // a crash ends no search, and is not wanted
         }
     }
 
@@ -86,7 +86,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("no branch of {name} leads directly to line {lines:?}").into());
     }
 
-    // Arming writes one action byte per branch; from then on every run leaves its `r`.
+    // Arming writes one action byte per branch. From then on, every run computes its `r`.
     let scope = Scope::new(&target, function, ScopeKind::Function, Goals::Branches);
     let saturation = Saturation::new(BranchGraph::new(&target, &scope));
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;

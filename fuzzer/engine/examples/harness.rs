@@ -1,9 +1,9 @@
-//! An ordinary libFuzzer-style LibAFL fuzzer (`LLVMFuzzerTestOneInput`, the edge map of `libafl_targets`, havoc) with penfuzz's
-//! stage beside its mutations.
+//! An ordinary libFuzzer-style LibAFL fuzzer (`LLVMFuzzerTestOneInput`, the edge map of `libafl_targets`, havoc) with
+//! penfuzz's stage in addition to its mutations.
 //!
-//! `cargo run --release -p penfuzz-engine --example harness -- FILE.c [EVALUATIONS] [map|pen|both]` compiles FILE.c as pen-cc
-//! does, `SanCov` included, and fuzzes its harness. `map` is the ordinary fuzzer alone, `pen` penfuzz's stage and feedback
-//! alone.
+//! `cargo run --release -p penfuzz-engine --example harness -- FILE.c [EVALUATIONS] [map|pen|both]` compiles FILE.c as
+//! pen-cc does, `SanCov` included, and fuzzes its harness. `map` is the ordinary fuzzer alone, `pen` penfuzz's stage
+//! and feedback alone.
 
 use std::{error::Error, path::PathBuf, rc::Rc, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! A small LibAFL fuzzer of stock parts plus penfuzz's executor, observer, feedbacks and stage.
 //!
-//! `cargo run --release --example plugin -- FILE.c [FUNCTION]` compiles FILE.c as pen-cc does, fuzzes FUNCTION until every
-//! branch is saturated or given up, and prints the kept inputs.
+//! `cargo run --release --example plugin -- FILE.c [FUNCTION]` compiles FILE.c as pen-cc does, fuzzes FUNCTION until
+//! every branch is saturated or given up, and prints the kept inputs.
 
 use std::{error::Error, path::PathBuf, rc::Rc, sync::Arc};
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dictionary = Arc::new(harvest::dictionary(&target, function));
     let evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
 
-    // Ours: observer, feedbacks, executor. Stock: state, scheduler, manager, fuzzer.
+    // From penfuzz: observer, feedbacks, executor. From LibAFL: state, scheduler, manager, fuzzer.
     let observer = PenObserver::new();
     let handle = observer.handle();
     let mut feedback = SaturationFeedback::new(&observer, graph);
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut manager = SimpleEventManager::new(SimpleMonitor::new(|_| ()));
     let mut executor = PenExecutor::new(evaluator, tuple_list!(observer), handle);
 
-    // Minimization and mutation side by side.
+    // Minimization, and mutation after it.
     let mutators = havoc_mutations().merge(numeric_mutations(&layout, &dictionary));
     let mut stages = tuple_list!(
         BasinhoppingStage::new(Arc::clone(&layout), dictionary, "avm", Clock::endless())?,

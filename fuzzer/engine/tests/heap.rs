@@ -1,7 +1,7 @@
-//! A target that spends its life in malloc and free is interrupted ten thousand times, and the fuzzer's own heap stays whole.
+//! The heap of the fuzzer survives ten thousand interruptions of a target that calls only malloc and free.
 //!
-//! The alarm leaves the target by a jump, most of the time in the middle of malloc, so the C library's heap breaks early on. Rust
-//! must not share it: with the system's allocator this test ends in `malloc(): …` or a fault.
+//! The alarm leaves the target by a jump, most of the time in the middle of malloc, so the heap of the C library breaks
+//! early. Rust must not share that heap: with the allocator of the system, this test ends in `malloc(): …` or a fault.
 
 use std::{rc::Rc, time::Duration};
 
@@ -29,11 +29,12 @@ int churn(double x) {
 }
 ";
 
-/// Interruptions in all, and in each process: a few, since the target's own heap soon is no more than a lock that nobody releases,
-/// which is why a worker is replaced after an alarm.
+/// Number of interruptions in all, and (`PER_PROCESS`) in each process. There are few per process, because the heap of
+/// the target soon is no more than a lock that nobody releases. For the same reason a worker is replaced after an
+/// alarm.
 const INTERRUPTIONS: usize = 10_000;
 const PER_PROCESS: usize = 5;
-/// Processes side by side.
+/// Number of parallel processes.
 const CORES: usize = 2;
 
 #[test]
@@ -73,7 +74,7 @@ fn wait_for_one() {
     assert!(pid > 0 && status == 0, "process {pid} ended with the status {status:#x} of waitpid");
 }
 
-/// Interrupts the target again and again, and uses the heap in between as a search does.
+/// Interrupts the target repeatedly, and uses the heap in between as a search does.
 fn interrupt(target: &Rc<Target>, seed: usize) {
     let function = select(target, Some("churn")).expect("the function is there");
     let limits = Limits { timeout: Duration::from_millis(1), fuel: i64::MAX, ..Limits::default() };
@@ -82,7 +83,7 @@ fn interrupt(target: &Rc<Target>, seed: usize) {
     for i in 0..PER_PROCESS {
         let x = (seed * PER_PROCESS + i) as f64;
         assert_eq!(evaluator.run(&x.to_le_bytes()), RunStatus::Faulted, "it never returns by itself");
-        // The first is the alarm; later runs may also fault, since the target's own heap is broken.
+        // The first fault is the alarm. Later runs may also fault otherwise, because the heap of the target is broken.
         assert!(evaluator.is_worn_out(), "another process must take over");
         kept.extend((0..100).map(|k| vec![k as u8; 1 + (seed + k) % 777]));
         kept.retain(|block| block.len() % 3 != 0);

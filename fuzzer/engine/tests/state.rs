@@ -1,4 +1,4 @@
-//! Which functions keep nothing from one evaluation to the next, so that a fresh process would add nothing.
+//! Which functions keep no state from one evaluation to the next, so that a fresh process makes no difference.
 
 use penfuzz_compile::{Recipe, build};
 use penfuzz_target::program::{Target, state::SharedState};

@@ -1,8 +1,8 @@
-//! Shorthands for errors that name what was tried.
+//! Shorthands for errors that name the attempted operation.
 
 use crate::{Error, Source};
 
-/// The result of everything that uses this module.
+/// The result type of the functions that use this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Fails with a formatted message.
@@ -12,12 +12,12 @@ macro_rules! bail {
 }
 pub use bail;
 
-/// Adds to an error what was tried.
+/// Adds the attempted operation to an error.
 pub trait Context<T> {
-    /// The error becomes `WHAT: ERROR`.
+    /// Converts the error to `WHAT: ERROR`.
     ///
     /// # Errors
-    /// That one, when there was one.
+    /// The converted error, if there was one.
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 

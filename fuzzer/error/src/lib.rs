@@ -1,83 +1,85 @@
-//! The error type of all crates: one sentence for the user (what was tried, on which file, what to do next), and the error
-//! that caused it as [`source`](std::error::Error::source).
+//! The error type of all crates. An error holds one sentence for the user (what was tried, on which file, what to do
+//! next), and the error that caused it as [`source`](std::error::Error::source).
 //!
-//! The sentence already contains the text of the source, so that every place prints it in the same way: print the error
-//! itself, not its chain of sources. The chain is for code that must tell causes apart, such as a full disk from a missing
-//! file.
+//! The sentence already contains the text of the source, so print the error itself, not its chain of sources. The chain
+//! is for code that must distinguish causes, such as a full disk and a missing file.
 
 pub mod context;
 
 use std::{error::Error as StdError, fmt, io, path::Path};
 
-/// The cause of an [`Error`], of any type: `io::Error`, `libafl::Error`, `serde_json::Error`, another [`Error`].
+/// The cause of an [`Error`]. It can have any type: `io::Error`, `libafl::Error`, `serde_json::Error`, another
+/// [`Error`].
 pub type Source = Box<dyn StdError + Send + Sync>;
 
-/// Something that ends the program with a message.
+/// An error that ends the program with a message.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// The whole sentence, without the error numbers of the system.
+    /// The complete sentence, without the error numbers of the operating system.
     message: String,
-    /// Output of another program (a compiler), shown before the message with its lines.
+    /// Output of another program (a compiler). It is printed before the message, on lines of its own.
     detail: Option<String>,
     source: Option<Source>,
 }
 
 impl Error {
-    /// An error without a cause, described by one sentence.
+    /// Returns an error without a cause, described by one sentence.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: without_numbers(&message.into()), detail: None, source: None }
     }
 
-    /// The error becomes `WHAT: SOURCE`, and keeps its source.
+    /// Returns an error with the message `WHAT: SOURCE` and the cause `source`.
     #[must_use]
     pub fn because(what: impl fmt::Display, source: impl Into<Source>) -> Self {
         let source = source.into();
         Self::new(format!("{what}: {source}")).with_source(source)
     }
 
-    /// An error of another type whose text contains what was tried, and on which file.
+    /// Converts an error of another type, whose text already says what was tried and on which file.
     #[must_use]
     pub fn from_source(source: impl Into<Source>) -> Self {
         let source = source.into();
         Self::new(source.to_string()).with_source(source)
     }
 
-    /// The same, with the output of the program that failed.
+    /// Adds the output of the program that failed.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// The same, with its cause. The message must contain what the user has to know of it.
+    /// Adds the cause. The message must already contain what the user needs to know about it.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// The output of the program that failed.
+    /// Returns the output of the program that failed.
     #[must_use]
     pub fn detail(&self) -> Option<&str> {
         self.detail.as_deref()
     }
 }
 
-/// An error about a file.
+/// Returns an error with the message `PATH MESSAGE`.
 #[must_use]
 pub fn at(path: &Path, message: impl fmt::Display) -> Error {
     Error::new(format!("{} {message}", path.display()))
 }
 
-/// An operation on a file that the system refused: `PATH WHAT: REASON`, as in `x.c cannot be read: permission denied`.
+/// Returns the error of a failed file operation, with the message `PATH WHAT: REASON`, as in `x.c cannot be read:
+/// permission denied`.
 #[must_use]
 pub fn failed(path: &Path, what: &str, source: io::Error) -> Error {
     at(path, format!("{what}: {}", plain(&source))).with_source(source)
 }
 
-/// The text of an I/O error as a part of a sentence: without the error number of the system, and in lower case if it had one.
+/// Returns the text of an I/O error as a part of a sentence. The error number of the operating system is removed; if
+/// there was one, the text is converted to lower case.
 #[must_use]
 pub fn plain(e: &io::Error) -> String {
     let text = e.to_string();
@@ -87,10 +89,10 @@ pub fn plain(e: &io::Error) -> String {
     }
 }
 
-/// What the standard library puts before an error number of the system.
+/// The text that the standard library puts before an error number of the operating system.
 const NUMBER: &str = " (os error ";
 
-/// The text without the error numbers of the system: the words before each of them mean the same.
+/// Removes the error numbers of the operating system from the text; the words before each number mean the same.
 fn without_numbers(text: &str) -> String {
     let mut parts = text.split(NUMBER);
     let mut rest = parts.next().unwrap_or_default().to_owned();

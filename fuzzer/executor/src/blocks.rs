@@ -1,9 +1,8 @@
-//! The memory of a function's blocks ([`penfuzz_target::inputs`]): written before each call, and followed by memory that faults when it is
-//! touched.
+//! The memory of a function's blocks ([`penfuzz_target::inputs`]), written before each call.
 //!
-//! Each block has pages of its own. It ends where they end, so that what comes behind it faults at once, also when its length depends
-//! on the input; or, in the other placement, it begins where they begin, so that what comes before it faults. The frame is a block
-//! without guard.
+//! Each block has its own pages, surrounded by inaccessible memory. By default a block ends at the end of its pages, so
+//! that an access after it faults immediately, also when its length depends on the input. In the other placement it
+//! starts at the start of its pages, so that an access before it faults. The frame is a block without this protection.
 
 use core::ptr::NonNull;
 use std::rc::Rc;
@@ -24,23 +23,23 @@ use super::{
     stubs,
 };
 
-/// Where the memory lies if nothing else does: a fault beside a block then has the same address in every process. Not where
-/// [`super::cells`] has its own. The `operator delete` of the runtime (`runtime/owned.c`) knows these addresses: it does not free
-/// what lies up to [`REGION`] bytes behind.
+/// Preferred address of the memory: if it is free, a fault next to a block has the same address in every process. It
+/// differs from the address that [`super::cells`] uses. The `operator delete` of the runtime (`runtime/owned.c`) knows
+/// this region of [`REGION`] bytes and frees no address in it.
 const PREFERRED: usize = 0x2100_0000_0000;
 const REGION: usize = 1 << 40;
-/// From one mapping to the next: there may be several at the same time.
+/// Distance between mappings: several may exist at the same time.
 const NEXT: usize = 1 << 36;
 
-/// From the pages of one block to those of the next, at least; an access so far beside a block is noticed as one beside it.
+/// Minimum distance between the pages of two blocks. An access up to this far from a block is attributed to it.
 const STRIDE: usize = 1 << 20;
 
-/// Where an address lies that was touched beside a block.
+/// An inaccessible address next to a block that the target accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beside {
-    /// The number of the block.
+    /// The index of the block.
     pub block: usize,
-    /// Bytes from the start of the block in the last run; negative before it.
+    /// Offset in bytes from the start of the block in the last run; negative before it.
     pub at: isize,
 }
 
@@ -50,23 +49,23 @@ pub struct Blocks {
     model: Rc<Model>,
     map: NonNull<u8>,
     mapped: usize,
-    /// Of each block: the start of its pages, and their end.
+    /// Per block: the start and the end of its pages.
     pages: Vec<(usize, usize)>,
-    /// Of each block: where its first element was in the last run, and its bytes.
+    /// Per block: the address of its first element in the last run, and its size in bytes.
     places: Vec<(usize, usize)>,
     at_start: bool,
     /// The result of each call.
     results: Box<[u128]>,
-    /// The calls, if there is a sequence.
+    /// The calls, if the model is a sequence.
     script: Box<Script>,
-    /// What the rules say is overridden by these lengths, in elements; for probing.
+    /// Lengths in elements that override those in the input; for probing.
     lengths: Option<Vec<usize>>,
-    /// The block that is filled with noise instead of zeros, and which noise; for probing.
+    /// The block to fill with noise instead of zeros, and the seed of the noise; for probing.
     noise: Option<(usize, u8)>,
-    /// The stream over the block of standard input.
+    /// Standard input, whose text is the contents of a block.
     input: Option<Input>,
     files: Files,
-    /// Objects of the last run may have memory of their own.
+    /// Whether the last run returned, so that its objects may own memory.
     has_returned: bool,
     delete: Option<Delete>,
 }
@@ -75,9 +74,9 @@ impl Blocks {
     /// Maps the memory.
     ///
     /// # Errors
-    /// When the system gives none.
+    /// If the system has no memory left.
     pub fn new(model: &Rc<Model>) -> Result<Self, Error> {
-        // SAFETY: asks for a number.
+        // SAFETY: only queries a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let strides: Vec<usize> = model.blocks.iter().map(|b| STRIDE + b.bytes().next_multiple_of(page)).collect();
         let mapped = strides.iter().sum::<usize>() + STRIDE;
@@ -85,7 +84,7 @@ impl Blocks {
         let no_memory = || Error::new("no memory for the arguments of the function under test");
         let at = |n: usize| {
             let wish = core::ptr::without_provenance_mut(PREFERRED + n * NEXT);
-            // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
+            // SAFETY: a new mapping; the address is a hint, which never replaces an existing mapping.
             let map = unsafe { libc::mmap(wish, mapped, none, anonymous, -1, 0) };
             NonNull::new(map.cast::<u8>()).filter(|m| m.as_ptr().cast() != libc::MAP_FAILED)
         };
@@ -95,7 +94,7 @@ impl Blocks {
             if is_in_region(&map) {
                 return Some(map);
             }
-            // SAFETY: the mapping is ours alone.
+            // SAFETY: the mapping belongs to this value alone.
             unsafe { libc::munmap(map.as_ptr().cast(), mapped) };
             None
         });
@@ -103,7 +102,7 @@ impl Blocks {
         let (mut pages, mut at) = (Vec::new(), map.as_ptr() as usize + STRIDE / 2);
         for (block, stride) in model.blocks.iter().zip(&strides) {
             let (start, end) = (at, at + block.bytes().next_multiple_of(page).max(page));
-            // SAFETY: whole pages of the own mapping.
+            // SAFETY: complete pages of this value's mapping.
             let opened = unsafe {
                 let first = map.as_ptr().add(start - map.as_ptr() as usize);
                 libc::mprotect(first.cast(), end - start, libc::PROT_READ | libc::PROT_WRITE)
@@ -139,8 +138,8 @@ impl Blocks {
         &self.model
     }
 
-    /// Writes all blocks from an input, and returns the frame and the place of the result; of a sequence its [`Script`] instead of the
-    /// frame. Does not allocate, except for a stream and for the first script.
+    /// Writes all blocks from an input. Returns the frame and the place of the result; for a sequence its [`Script`]
+    /// instead of the frame. Does not allocate, except for a stream and for the first script.
     pub fn write(&mut self, x: &[u8]) -> (*mut u8, *mut u8) {
         self.release();
         let model = Rc::clone(&self.model);
@@ -171,7 +170,7 @@ impl Blocks {
                         self.files.name(file, text, model.files[file].is_missing(x))
                     }
                     Target::Program => files::program(),
-                    // A handle is known when its maker has returned.
+                    // A handle is known only after its maker has returned.
                     Target::Null | Target::Made(_) => 0,
                 };
                 // SAFETY: the pointer lies within the block.
@@ -181,7 +180,7 @@ impl Blocks {
         if let (Some(block), Some(input)) = (model.input, &mut self.input) {
             let (first, bytes) = self.places[block];
             let base = self.map.as_ptr();
-            // SAFETY: the block lies in the mapping, is a string, and stays where it is.
+            // SAFETY: the block lies in the mapping, is a string, and does not move.
             unsafe { input.open(base.add(first - base as usize), bytes) };
         }
         if model.is_program {
@@ -203,7 +202,8 @@ impl Blocks {
         (self.pointer(self.places[0].0), self.results.as_mut_ptr().cast())
     }
 
-    /// The calls, for [`script::run`](penfuzz_target::program::script::run). Frames never move, blocks behind handles may.
+    /// Prepares the calls for [`script::run`](penfuzz_target::program::script::run). Frames never move, blocks behind
+    /// handles may.
     fn write_script(&mut self, sequence: &Sequence, x: &[u8]) -> *mut u8 {
         self.results.fill(0);
         let n_makers = sequence.makers.len();
@@ -246,7 +246,7 @@ impl Blocks {
         (&raw mut *self.script).cast()
     }
 
-    /// The variables that each call gets anew.
+    /// Lists the variables that are written before each call of the sequence.
     fn fill_variables(&mut self, n_makers: usize) {
         self.script.filled.clear();
         let model = Rc::clone(&self.model);
@@ -259,12 +259,12 @@ impl Blocks {
         }
     }
 
-    /// Is the block not that of one call of a sequence?
+    /// Is the block written once per evaluation, and not before one call of a sequence?
     fn is_set_once(&self, block: usize) -> bool {
         !matches!(self.model.blocks[block].owner, Owner::Step(_))
     }
 
-    /// How many calls of the sequence the last run began, makers included; 1 without a sequence.
+    /// Number of calls of the sequence that the last run started, makers included; 1 without a sequence.
     #[must_use]
     pub fn begun(&self) -> usize {
         if self.model.sequence.is_some() { self.script.begun } else { 1 }
@@ -276,43 +276,44 @@ impl Blocks {
         &self.results
     }
 
-    /// `errno` behind each call of the last run, makers first.
+    /// `errno` after each call of the last run, makers first.
     #[must_use]
     pub fn errnos(&self) -> &[i32] {
         &self.script.errnos
     }
 
-    /// The text of a block up to its end, and a pointer that outlives the borrow of the block.
+    /// Returns the address of the text in a block and its length, up to the first 0. The pointer may outlive the borrow
+    /// of the block.
     fn text(&self, block: usize) -> (*const u8, usize) {
         let (first, bytes) = self.places[block];
         let text = self.pointer(first).cast_const();
-        // SAFETY: the block has so many bytes.
+        // SAFETY: the block has that many bytes.
         let n = (0..bytes).find(|i| unsafe { text.add(*i).read() } == 0).unwrap_or(bytes);
         (text, n)
     }
 
-    /// Closes the files that the last run has opened and not closed.
+    /// Closes the files that the last run left open.
     pub fn finish(&mut self) {
         self.files.finish();
     }
 
-    /// Elements of a block in the last run, without the 0 behind a string.
+    /// Number of elements of a block in the last run, without the terminating 0 of a string.
     fn count(&self, block: usize) -> usize {
         let b = &self.model.blocks[block];
         (self.places[block].1 / b.stride.max(1)).saturating_sub(usize::from(b.is_terminated))
     }
 
-    /// Objects of the C++ library are to be released before the next run, with the `operator delete` of the target.
+    /// Sets the target's `operator delete`, which frees the memory of objects of the C++ library before the next run.
     pub fn release_with(&mut self, delete: Option<Delete>) {
         self.delete = delete;
     }
 
-    /// The last run has returned: its objects own what they point to.
+    /// Call this when the run has returned: its objects then own the memory that they point to.
     pub fn mark_returned(&mut self) {
         self.has_returned = true;
     }
 
-    /// Frees what the objects of the last run have allocated. Objects within others are left to the end of the process.
+    /// Frees the memory that the objects of the last run own. The memory of objects within other objects is not freed.
     fn release(&mut self) {
         let (true, Some(delete)) = (core::mem::take(&mut self.has_returned), self.delete) else { return };
         let model = Rc::clone(&self.model);
@@ -323,14 +324,15 @@ impl Blocks {
                 // SAFETY: the pointer lies within the block.
                 let address = unsafe { self.pointer(first + p.at).cast::<usize>().read_unaligned() };
                 if address != 0 && !in_region(address) {
-                    // SAFETY: the object got it from `operator new`, and nothing uses it any more.
+                    // SAFETY: the object allocated it by `operator new`, and nothing uses it any more.
                     unsafe { delete(core::ptr::with_exposed_provenance_mut(address)) };
                 }
             }
         }
     }
 
-    /// The elements of an object of the C++ library after the last run, which may lie elsewhere now: bytes, and how many.
+    /// The elements of an object of the C++ library after the last run, which may have been reallocated: their bytes
+    /// and their number.
     #[must_use]
     pub fn elements(&self, block: usize, at: usize, class: &Class) -> Option<(&[u8], usize)> {
         const MOST: usize = 1 << 20;
@@ -351,24 +353,24 @@ impl Blocks {
         if begin == 0 || bytes > MOST || !bytes.is_multiple_of(stride) {
             return (bytes == 0).then_some((&[][..], 0));
         }
-        // SAFETY: a run that has returned leaves an object that can be read, until the next one.
+        // SAFETY: a run that returned leaves a readable object, until the next run.
         let elements = unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(begin), bytes) };
         Some((elements, bytes / stride))
     }
 
-    /// A pointer into the own mapping.
+    /// Returns a pointer into this value's mapping.
     fn pointer(&self, address: usize) -> *mut u8 {
         let base = self.map.as_ptr();
         // SAFETY: addresses of blocks lie within the mapping.
         unsafe { base.add(address - base as usize) }
     }
 
-    /// Puts blocks at the start of their pages, or at the end, which is the default.
+    /// Selects the placement: blocks at the start of their pages, or at the end, which is the default.
     pub fn place(&mut self, at_start: bool) {
         self.at_start = at_start;
     }
 
-    /// Gives the blocks these lengths whatever the input says; with `None` what their rules say.
+    /// Overrides the lengths of the blocks whatever the input contains; with `None` the input determines them.
     pub fn set_lengths(&mut self, lengths: Option<Vec<usize>>) {
         self.lengths = lengths;
     }
@@ -378,7 +380,7 @@ impl Blocks {
         self.noise = noise;
     }
 
-    /// Numbers of all magnitudes, also small ones.
+    /// Fills a block with noise: numbers of all magnitudes, including small ones.
     fn fill(&mut self, block: usize, seed: u8) {
         let (first, bytes) = self.places[block];
         for i in 0..bytes {
@@ -401,7 +403,7 @@ impl Blocks {
         self.results[self.begun().max(1) - 1]
     }
 
-    /// What is in a block after the last run.
+    /// The contents of a block after the last run.
     #[must_use]
     pub fn contents(&self, block: usize) -> &[u8] {
         let (first, bytes) = self.places[block];
@@ -413,7 +415,7 @@ impl Blocks {
         unsafe { core::slice::from_raw_parts(self.pointer(first).cast_const(), bytes) }
     }
 
-    /// Which block an address lies beside that is not accessible.
+    /// Finds the block next to which an inaccessible address lies.
     #[must_use]
     pub fn beside(&self, address: u64) -> Option<Beside> {
         let address = usize::try_from(address).ok()?;
@@ -421,7 +423,7 @@ impl Blocks {
         if !(first..first + self.mapped).contains(&address) {
             return None;
         }
-        // The frame, which has no name, has no accesses beside it that a program could make.
+        // The frame has no name, and a program cannot access memory next to it.
         let distance = |i: &usize| {
             let (start, bytes) = self.places[*i];
             if address < start { start - address } else { address.saturating_sub(start + bytes) }
@@ -431,7 +433,7 @@ impl Blocks {
         Some(Beside { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
     }
 
-    /// Where an address lies, in words.
+    /// Describes where an address lies.
     #[must_use]
     pub fn describe(&self, address: u64) -> Option<String> {
         let beside = self.beside(address)?;
@@ -443,14 +445,14 @@ impl Blocks {
     }
 }
 
-/// Is it an address that `operator delete` passes over?
+/// Is this an address that the runtime's `operator delete` ignores?
 fn in_region(address: usize) -> bool {
     (PREFERRED..PREFERRED + REGION).contains(&address)
 }
 
-/// Makes `n` numbers the results of a function of the environment.
+/// Sets `n` numbers as the results of a function of the environment.
 fn set_results(nondet: &Nondet, values: *const u8, n: usize) {
-    // SAFETY: a record of the loaded file, which no other thread uses. The numbers stay until `drop`.
+    // SAFETY: a record of the loaded file, which no other thread uses. The numbers stay valid until `drop`.
     unsafe {
         let stream = &mut *nondet.source.stream;
         (stream.values, stream.n, stream.taken) = (values.cast(), n as u32, 0);
@@ -462,10 +464,10 @@ impl Drop for Blocks {
         for nondet in &self.model.nondet {
             set_results(nondet, core::ptr::null(), 0);
         }
-        // SAFETY: the mapping is ours alone and nothing of it is used any more.
+        // SAFETY: the mapping belongs to this value alone and is no longer used.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.mapped) };
     }
 }
 
-// The frame is aligned as the thunk needs it: its pages are.
+// The frame starts at a page boundary, so it is aligned as the thunk requires.
 const _: () = assert!(CELL_BYTES <= 4096, "the frame begins at a page");

@@ -1,18 +1,19 @@
 //! The output area of a call: the result, and the memory that parameters point to.
 //!
-//! Each pointer parameter has a block of memory of its own, in a page with no other. In front of and behind that page is memory
-//! that faults when it is touched, so no access through one parameter reaches what belongs to another, or to us. A block lies
-//! either at the end of its page, then what comes behind it faults; or at its start, then what comes before it faults. The
-//! search uses the first placement only; [`super::Evaluator::run_apart`] uses all.
+//! Each pointer parameter has its own block of memory, in a page of its own. The memory before and after that page is
+//! inaccessible, so no access through one parameter can reach the block of another, or memory of the fuzzer. A block
+//! lies either at the end of its page, so that an access after it faults, or at the start, so that an access before it
+//! faults. A search uses the first placement only; [`super::Evaluator::run_apart`] uses all.
 //!
-//! Thunks know the distances between the blocks ([`Parameter::place`]): so the optimizer knows that they are distinct, which
-//! saves 2 ns per call of a small function against a table of addresses. A placement is therefore an area of its own, which is mapped
-//! when it is first used. Where blocks have several sizes, there is one placement per size with the blocks of this size at the start of
-//! their pages.
+//! Thunks use constant distances between the blocks ([`Parameter::place`]), so the optimizer knows that they are
+//! distinct. This saves 2 ns per call of a small function compared with a table of addresses. A placement is therefore
+//! an area of its own, which is mapped when it is first used. If blocks have several sizes, there is one placement per
+//! size, with the blocks of this size at the start of their pages.
 //!
-//! A block of a number is a whole cell of 16 bytes, because functions such as Fdlibm's `__ieee754_rem_pio2` write two doubles; what
-//! is behind the number is zero before the call. A block of a structure has the size of the structure. At the start of a page it keeps
-//! its alignment, so up to 15 bytes before it are not guarded, if its size is no multiple of 16.
+//! The block of a number is a complete cell of 16 bytes, because functions such as Fdlibm's `__ieee754_rem_pio2` write
+//! two doubles; the bytes after the number are zero before the call. The block of a structure has the size of the
+//! structure. At the start of a page it keeps its alignment; so if its size is not a multiple of 16, up to 15 bytes
+//! before it are accessible.
 
 use core::ptr::NonNull;
 
@@ -21,16 +22,17 @@ use penfuzz_abi::{CELL_BYTES, STRIDE_BYTES};
 use penfuzz_error::Error;
 use penfuzz_target::program::{Function, Parameter};
 
-/// Where the first area lies if nothing else does, and the distance to the next: a fault beside a block then has the same address in
-/// every process. Far from what the system places by itself, and from the shadow memory of sanitizers.
+/// Preferred address of the first area, and the distance to the next. If it is free, a fault next to a block has the
+/// same address in every process. It is far from addresses that the system chooses, and from the shadow memory of
+/// sanitizers.
 const PREFERRED: (usize, usize) = (0x2000_0000_0000, 0x1_0000_0000);
 
 /// Where the blocks of an area lie in their pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Placement {
-    /// All at the end.
+    /// All blocks at the end.
     Ends,
-    /// Those of this size, rounded up to cells, at the start; the others anywhere.
+    /// Blocks of this size, rounded up to cells, at the start; other blocks anywhere.
     Starts(usize),
 }
 
@@ -38,12 +40,12 @@ enum Placement {
 #[derive(Debug, Clone)]
 struct Block {
     parameter: String,
-    /// Bytes from the start of the area.
+    /// Offset in bytes from the start of the area.
     place: usize,
     size: usize,
 }
 
-/// One placement of result and blocks.
+/// The mapped memory of one placement: result and blocks.
 #[derive(Debug)]
 struct Area {
     map: NonNull<u8>,
@@ -55,19 +57,19 @@ struct Area {
 /// The areas of one function.
 #[derive(Debug)]
 pub struct Cells {
-    /// The start of the area that is used now.
+    /// The start of the current area.
     first: *mut u128,
     areas: Vec<Area>,
-    /// Besides [`Placement::Ends`].
+    /// The placements other than [`Placement::Ends`].
     starts: Vec<Placement>,
     blocks: Vec<Block>,
 }
 
 impl Cells {
-    /// The area of `function`, zeroed, with blocks at the ends of their pages.
+    /// Maps the area of `function`, zeroed, with blocks at the ends of their pages.
     ///
     /// # Errors
-    /// When the system gives no memory.
+    /// If the system has no memory left.
     pub fn new(function: &Function) -> Result<Self, Error> {
         let pointers = function.parameters.iter().filter(|p| p.pointer && p.place > 0);
         let block = |p: &Parameter| Block { parameter: p.name.clone(), place: p.place, size: p.block_size() };
@@ -81,19 +83,19 @@ impl Cells {
         Ok(Self { first: area.first.cast(), areas: vec![area], starts, blocks })
     }
 
-    /// For a call: the result, and at [`Parameter::place`] the blocks.
+    /// The output area for a call: it starts with the result, and the blocks lie at [`Parameter::place`].
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut u128 {
         self.first
     }
 
-    /// Placements besides the usual one; none for a function without pointers.
+    /// Number of placements other than the default; 0 for a function without pointers.
     pub fn other_placements(&self) -> usize {
         self.starts.len()
     }
 
-    /// Uses another placement, a number below [`Cells::other_placements`], or with `None` the usual one again. Returns false when the
-    /// system gives no memory; then the usual one is used.
+    /// Selects another placement, a number below [`Cells::other_placements`], or with `None` the default one. Returns
+    /// false if the system has no memory left; then the default one is used.
     pub fn place(&mut self, other: Option<usize>) -> bool {
         let wanted = other.map_or(0, |i| i + 1);
         while self.areas.len() <= wanted {
@@ -114,7 +116,8 @@ impl Cells {
         unsafe { self.first.read_unaligned() }
     }
 
-    /// Up to eight bytes of a block from this place of the area on ([`Parameter::place`] and more), filled up with zeros.
+    /// Up to eight bytes of a block, starting at this place of the area ([`Parameter::place`] plus an offset), padded
+    /// with zeros.
     #[inline]
     #[must_use]
     pub fn word(&self, place: usize) -> u64 {
@@ -127,7 +130,7 @@ impl Cells {
         u64::from_ne_bytes(word)
     }
 
-    /// The result, and what is in the blocks, each filled up to cells of 16 bytes (see [`Parameter::cell`]).
+    /// The result, and the contents of the blocks, each padded to cells of 16 bytes (see [`Parameter::cell`]).
     #[must_use]
     pub fn contents(&self) -> Vec<u128> {
         // SAFETY: the area begins with the result, and the blocks lie in it.
@@ -144,7 +147,7 @@ impl Cells {
         core::iter::once(result).chain(bytes.into_iter().flat_map(|b| b.chunks(CELL_BYTES)).map(filled_up)).collect()
     }
 
-    /// Are these the [`Cells::contents`]? Nothing is allocated.
+    /// Do these equal the [`Cells::contents`]? Does not allocate.
     #[must_use]
     pub fn are(&self, mut cells: impl Iterator<Item = u128>) -> bool {
         if cells.next() != Some(self.result()) {
@@ -164,7 +167,7 @@ impl Cells {
         is_same && cells.next().is_none()
     }
 
-    /// Where an address of an area lies, in words: on which side of the memory that which parameter points to.
+    /// Describes where an address of an area lies: before or after the memory of which parameter.
     #[must_use]
     pub fn describe(&self, address: u64) -> Option<String> {
         let address = usize::try_from(address).ok()?;
@@ -178,24 +181,24 @@ impl Cells {
 }
 
 impl Area {
-    /// Maps the area number `n`: pages with the result and the blocks, and nothing that can be touched between them. `None` when the
-    /// system gives no memory.
+    /// Maps area number `n`: pages with the result and the blocks, and inaccessible memory between them. Returns `None`
+    /// if the system has no memory left.
     fn map(blocks: &[Block], placement: Placement, n: usize) -> Option<Self> {
-        // SAFETY: asks for a number.
+        // SAFETY: only queries a number.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let mapped = (blocks.len() + 2) * STRIDE_BYTES;
         let (none, anonymous) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
         let wish = core::ptr::without_provenance_mut(PREFERRED.0 + n * PREFERRED.1);
-        // SAFETY: a new mapping; the place is a wish, which never takes memory from others.
+        // SAFETY: a new mapping; the address is a hint, which never replaces an existing mapping.
         let map = unsafe { libc::mmap(wish, mapped, none, anonymous, -1, 0) };
         let map = NonNull::new(map.cast::<u8>()).filter(|m| m.as_ptr().cast() != libc::MAP_FAILED)?;
         let shift = if let Placement::Starts(size) = placement { size } else { 0 };
-        // SAFETY: a stride is left free in front, and the shift is that of one block.
+        // SAFETY: the mapping has a free stride at its start, and the shift is the size of one block.
         let first = unsafe { map.as_ptr().add(STRIDE_BYTES / 2 + shift) };
         let area = Self { map, mapped, first };
         area.open(0, CELL_BYTES, page)?;
         for b in blocks {
-            // What is not guarded in this placement may be touched on both sides.
+            // Blocks that this placement does not guard get accessible margins on both sides.
             let is_guarded = shift == 0 || b.size.next_multiple_of(CELL_BYTES) == shift;
             let margin = if is_guarded { 0 } else { page };
             area.open(b.place - margin, b.size + 2 * margin, page)?;
@@ -203,20 +206,20 @@ impl Area {
         Some(area)
     }
 
-    /// Makes the pages accessible that hold `size` bytes of the area.
+    /// Makes the pages accessible that contain the `size` bytes of the area at `at`.
     fn open(&self, at: usize, size: usize, page: usize) -> Option<()> {
         let distance = self.first as usize - self.map.as_ptr() as usize + at;
         let (from, to) = (distance - distance % page, (distance + size).next_multiple_of(page));
-        // SAFETY: the mapping has a stride per block and more on both sides.
+        // SAFETY: the mapping has a stride per block and free space on both sides.
         let start = unsafe { self.map.as_ptr().add(from) };
-        // SAFETY: whole pages of the own mapping.
+        // SAFETY: complete pages of this area's mapping.
         (unsafe { libc::mprotect(start.cast(), to - from, libc::PROT_READ | libc::PROT_WRITE) } == 0).then_some(())
     }
 }
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone and nothing of it is used any more.
+        // SAFETY: the mapping belongs to this area alone and is no longer used.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.mapped) };
     }
 }

@@ -1,4 +1,4 @@
-//! A crash or a hang: what happened and where, so that each place is reported once.
+//! Crashes and hangs: what happened and where. A key per place allows each place to be reported once.
 
 use std::{
     cell::RefCell,
@@ -27,12 +27,12 @@ use super::{
 
 pub use super::signals::signal_name;
 
-/// The directories in which findings lie.
+/// The kind of a fault, which selects the directory of the finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
-    /// A signal, an abort, an end of the process that cannot be intercepted.
+    /// A signal, an abort, or an end of the process that cannot be intercepted.
     Crash,
-    /// Fuel spent, or the alarm.
+    /// The fuel is spent, or the alarm ended the run.
     Hang,
 }
 
@@ -41,27 +41,27 @@ pub enum FaultKind {
 pub struct Fault {
     /// Crash or hang.
     pub kind: FaultKind,
-    /// Equal for faults at the same place.
+    /// Key of the place: equal for faults at the same place.
     pub key: u64,
     /// `SIGSEGV at address 0x0`, `out of fuel after …`.
     pub reason: String,
     /// `function (file:line)`, or `module+0xoffset`.
     pub place: String,
-    /// The frames of the target and of libraries, innermost first, each as `place`; empty when nothing is known, as for an
-    /// input that kills its process.
+    /// The frames of the target and of libraries, innermost first, each in the format of `place`. Empty if unknown, for
+    /// instance for an input that kills its process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
-    /// It can be had again in microseconds to a millisecond, and the process lives on.
+    /// Whether the fault can be reproduced within microseconds to a millisecond without the loss of the process.
     #[serde(default)]
     pub is_cheap: bool,
-    /// It has used up its fuel: with more, it might return.
+    /// Whether the run used up its fuel: with more fuel, it might return.
     #[serde(default)]
     pub is_out_of_fuel: bool,
 }
 
 impl_serdeany!(Fault);
 
-/// What identifies a fault without looking up names: cheap enough for every faulting run.
+/// Identifies a fault without looking up names: fast enough for every faulting run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FaultKey {
     what: i64,
@@ -69,16 +69,17 @@ struct FaultKey {
     callers: [u64; CALLERS],
 }
 
-/// Programs that abort do so in one function for all their errors (an error handler, `assert`'s helper): its callers
-/// distinguish the errors.
+/// Number of callers in a key. Programs that abort often do so in one function for all their errors (an error handler,
+/// `assert`'s helper); the callers distinguish the errors.
 const CALLERS: usize = 2;
 
-/// Finds places in one target file. Looks up names only for faults not seen before.
+/// Describes faults in one target file. Looks up names only for faults not seen before.
 pub struct FaultReader {
     limits: Limits,
     symbols: Symbols,
     undefined: Stubs,
-    /// The place and stack of faults seen before, as text: a search may meet one fault a hundred thousand times.
+    /// Cache of the place and stack of faults seen before, as text: a search may meet one fault a hundred thousand
+    /// times.
     described: RefCell<HashMap<u64, (String, Vec<String>)>>,
 }
 
@@ -88,26 +89,26 @@ impl core::fmt::Debug for FaultReader {
     }
 }
 
-/// Stacks that are saved; a wild jump has a new one each time.
+/// Capacity of the cache; a wild jump has a new stack each time.
 const REMEMBERED: usize = 256;
 
-/// A fault this near the stack pointer is a stack overflow.
+/// A fault at most this many bytes from the stack pointer is a stack overflow.
 const STACK_REACH: u64 = 1 << 20;
 
 impl FaultReader {
-    /// For the target file at `path`, mapped at `base`.
+    /// Creates a reader for the target file at `path`, mapped at `base`.
     #[must_use]
     pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
         Self { limits, symbols: Symbols::new(path, base), undefined: Stubs::of(path), described: RefCell::default() }
     }
 
-    /// Crash or hang?
+    /// Returns whether the end is a crash or a hang.
     #[must_use]
     pub fn kind(end: &End) -> FaultKind {
         if end.stop == abi::stop::FUEL || end.signal == libc::SIGALRM { FaultKind::Hang } else { FaultKind::Crash }
     }
 
-    /// Equal for runs that ended at the same place.
+    /// Returns the key of the place, equal for runs that ended at the same place.
     #[must_use]
     pub fn key(&self, end: &End) -> u64 {
         let FaultKey { what, offset, callers } = self.place(end);
@@ -119,7 +120,7 @@ impl FaultReader {
         hash.finish()
     }
 
-    /// The fault in full: this looks up names.
+    /// Returns the complete fault. This looks up names.
     #[must_use]
     pub fn read(&self, end: &End) -> Fault {
         let (place, stack) = self.describe(end);
@@ -149,7 +150,8 @@ impl FaultReader {
             .clone()
     }
 
-    /// The end in the caller of a stub, which is no frame and which the unwinder cannot leave.
+    /// Replaces the stub of an undefined function by its caller: the stub has no frame, so the unwinder cannot leave
+    /// it.
     fn without_stub(&self, end: &End) -> End {
         let is_stub = self.undefined_at(end.place).is_some();
         if is_stub { end.in_caller() } else { *end }
@@ -158,7 +160,8 @@ impl FaultReader {
     fn place(&self, end: &End) -> FaultKey {
         let what = if is_overflow(end) { -1 } else { i64::from(end.signal) << 8 | i64::from(end.stop) };
         let address = self.address_in_target(end);
-        // The alarm, the overflow and the limit strike anywhere inside the guilty function.
+        // The alarm, a stack overflow and the memory limit end a run at an arbitrary instruction of the function
+        // responsible.
         let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
         let offset = if anywhere { self.symbols.function_of(address) } else { address };
         let mut callers = [0; CALLERS];
@@ -169,18 +172,18 @@ impl FaultReader {
         FaultKey { what, offset, callers }
     }
 
-    /// The address as an offset into the target file, if it lies there, in code that is not the runtime's.
+    /// The offset of the address in the target file, if it lies there in code other than the runtime's.
     fn outside_runtime(&self, address: u64) -> Option<u64> {
         self.symbols.inside(address).filter(|offset| !self.symbols.is_of_runtime(*offset))
     }
 
-    /// Return addresses in the target file, innermost first, without those in the runtime: a fault there is named after the code that
-    /// called it.
+    /// The return addresses in the target file, innermost first, without those in the runtime: a fault in the runtime
+    /// is attributed to the code that called it.
     fn addresses_in_target<'a>(&'a self, end: &'a End) -> impl Iterator<Item = u64> + 'a {
         end.frames().filter_map(|f| self.outside_runtime(f.wrapping_sub(1)))
     }
 
-    /// The innermost address that lies in the target file, as an offset into it; 0 when there is none.
+    /// The innermost address in the target file, as an offset; 0 if there is none.
     fn address_in_target(&self, end: &End) -> u64 {
         if matches!(end.stop, abi::stop::FUEL | abi::stop::CHECK) {
             return self.symbols.inside(end.place).map_or(0, |a| a - 1);
@@ -193,7 +196,7 @@ impl FaultReader {
         place.or_else(|| self.addresses_in_target(end).next()).or_else(called_from).unwrap_or(0)
     }
 
-    /// The symbol whose stub holds this address.
+    /// The symbol of the undefined function whose stub contains this address.
     fn undefined_at(&self, address: u64) -> Option<&str> {
         if self.undefined.is_empty() { None } else { self.undefined.at(self.symbols.inside(address)?) }
     }

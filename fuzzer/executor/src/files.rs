@@ -1,8 +1,9 @@
-//! Files that the code under test gets: streams over a text in memory, and names of files in memory.
+//! Files for the code under test: streams over a text in memory, and names of files in memory.
 //!
-//! A stream is a stream of libc with functions of our own behind it (`fopencookie`): so it is known whether the callee has closed it. A named
-//! file is a `memfd`, and its name that of its descriptor in `/proc/self/fd`. Before each call both have the text of the input again.
-//! What the callee opens and does not close is closed after the call.
+//! A stream is a libc stream with the functions of this file behind it (`fopencookie`), which detect whether the callee
+//! has closed it. A named file is a `memfd`, and its name is that of its descriptor in `/proc/self/fd`. Before each
+//! call both contain the text of the input again. Files that the callee opens and does not close are closed after the
+//! call.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -11,13 +12,13 @@ use penfuzz_target::inputs::{Model, NO_FILE, PROGRAM};
 
 use super::sandbox;
 
-/// Descriptors that are looked at for files that stay open.
+/// Number of descriptors that are checked for files left open.
 const WATCHED: usize = 8;
-/// Our own descriptors are not among the first ones, which the callee gets.
+/// Lowest descriptor of the fuzzer's own files. The first descriptors are left to the callee.
 const OWN: c_int = 200;
-/// Bytes of a stream: what it can be written up to.
+/// Capacity of a stream in bytes.
 const STREAM_ROOM: usize = 4096;
-/// Bytes of a name.
+/// Capacity of a name in bytes.
 const NAME: usize = 32;
 
 /// `cookie_io_functions_t`
@@ -36,25 +37,25 @@ unsafe extern "C" {
     static mut opterr: c_int;
 }
 
-/// Puts the state of `getopt` back to that of a new process: a call for a program without arguments.
+/// Resets the state of `getopt` to that of a new process by a call for a program without arguments.
 pub fn reset_options() {
     let argv = [PROGRAM.as_ptr().cast_mut(), null_mut()];
-    // SAFETY: a list of one argument with its end, of which nothing is changed. This thread alone uses these variables.
+    // SAFETY: a terminated list of one argument, which is not changed. Only this thread uses these variables.
     unsafe {
         (optind, opterr) = (0, 1);
         getopt(1, argv.as_ptr(), c"".as_ptr());
     }
 }
 
-/// The address of the name of the program, which the callee may write to.
+/// Returns the address of the program name, which the callee may overwrite.
 pub fn program() -> usize {
     static mut NAME_OF_PROGRAM: [u8; NAME] = [0; NAME];
-    // SAFETY: this thread alone runs the target, and the name is shorter than the memory.
+    // SAFETY: only this thread runs the target, and the name is shorter than the memory.
     unsafe { write_name(&raw mut NAME_OF_PROGRAM, PROGRAM.to_bytes_with_nul()) }
 }
 
 /// # Safety
-/// `to` can be written, and the name is not longer.
+/// `to` must be writable.
 unsafe fn write_name(to: *mut [u8; NAME], name: &[u8]) -> usize {
     // SAFETY: by the contract of this function.
     unsafe { to.cast::<u8>().copy_from_nonoverlapping(name.as_ptr(), name.len().min(NAME)) };
@@ -65,7 +66,7 @@ unsafe fn write_name(to: *mut [u8; NAME], name: &[u8]) -> usize {
 #[derive(Debug, Default)]
 pub struct Files {
     all: Vec<One>,
-    /// The least numbers that are no descriptors before a call.
+    /// The lowest unused descriptors before a call.
     free: Vec<c_int>,
 }
 
@@ -76,22 +77,22 @@ enum One {
 }
 
 impl Files {
-    /// None is open yet.
+    /// Prepares the files of `model` without opening any.
     pub fn new(model: &Model) -> Self {
         let one = |is_name: bool| if is_name { One::Name(Box::default()) } else { One::Stream(Box::default()) };
         Self { all: model.files.iter().map(|f| one(f.missing.is_some())).collect(), free: Vec::new() }
     }
 
-    /// The address of a `FILE` over a text. It begins at its start.
+    /// Opens a `FILE` over a text, positioned at the start, and returns its address.
     pub fn stream(&mut self, file: usize, text: (*const u8, usize)) -> usize {
         match &mut self.all[file] {
-            // SAFETY: the caller has so many bytes there.
+            // SAFETY: the caller guarantees that many bytes.
             One::Stream(stream) => stream.open(unsafe { core::slice::from_raw_parts(text.0, text.1) }),
             One::Name(_) => 0,
         }
     }
 
-    /// The address of the name of a file with this text, or of a name of no file.
+    /// Returns the address of the name of a file with this text, or of the name of a missing file.
     pub fn name(&mut self, file: usize, text: (*const u8, usize), is_missing: bool) -> usize {
         keeping_errno(|| self.make_name(file, text, is_missing))
     }
@@ -101,17 +102,17 @@ impl Files {
             self.free = (3..OWN).filter(|n| !is_open(*n)).take(WATCHED).collect();
         }
         match &mut self.all[file] {
-            // SAFETY: the caller has so many bytes there.
+            // SAFETY: the caller guarantees that many bytes.
             One::Name(named) => named.set(unsafe { core::slice::from_raw_parts(text.0, text.1) }, is_missing),
             One::Stream(_) => 0,
         }
     }
 
-    /// Closes what the call has left open.
+    /// Closes the files that the call left open.
     pub fn finish(&mut self) {
         let Some(first) = self.free.first() else { return };
         let close = || {
-            // SAFETY: they were closed before the call, so they are the callee's.
+            // SAFETY: these descriptors were unused before the call, so the callee opened them.
             self.free.iter().filter(|n| is_open(**n)).for_each(|n| unsafe { _ = libc::close(*n) });
         };
         keeping_errno(|| {
@@ -122,7 +123,7 @@ impl Files {
     }
 }
 
-/// Does something that the callee does not see in `errno`.
+/// Runs `work` and restores `errno` afterwards, so that the callee does not see a change.
 pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the variable of this thread.
     let errno = unsafe { libc::__errno_location() };
@@ -135,17 +136,17 @@ pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
 }
 
 fn is_open(descriptor: c_int) -> bool {
-    // SAFETY: only asks.
+    // SAFETY: only checks whether the descriptor is open.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
 }
 
-/// What a stream reads and writes.
+/// The contents and the position of a stream.
 #[derive(Debug)]
 struct Stream {
     bytes: [u8; STREAM_ROOM],
     used: usize,
     at: usize,
-    /// Null when it is closed.
+    /// Null if the stream is closed.
     file: *mut libc::FILE,
 }
 
@@ -163,7 +164,7 @@ impl Stream {
         self.bytes[n..].fill(0);
         (self.used, self.at) = (n, 0);
         let functions = Functions { read, write, seek, close };
-        // SAFETY: the stream is closed before this value, which is in a box, is dropped.
+        // SAFETY: the stream is closed before this boxed value is dropped.
         self.file = unsafe { fopencookie((&raw mut *self).cast(), c"r+".as_ptr(), functions) };
         self.file as usize
     }
@@ -237,21 +238,22 @@ unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
     0
 }
 
-/// A file in memory with a descriptor that is not one of the callee's. A forked process makes its own.
+/// A file in memory. Its descriptor is higher than those of the callee. A forked process creates its own file.
 #[derive(Debug, Default)]
 pub struct MemoryFile {
-    /// The process, and the descriptor there.
+    /// The id of the process that created the file, and the descriptor there.
     of: Option<(u32, c_int)>,
 }
 
 impl MemoryFile {
-    /// Makes this the content, from whose start the descriptor reads. The descriptor, or -1 if the system has none.
+    /// Sets the contents and moves the file position to the start. Returns the descriptor, or -1 if the system has none
+    /// left.
     pub fn set(&mut self, text: &[u8]) -> c_int {
         let process = std::process::id();
         let known = self.of.filter(|(of, _)| *of == process).map(|(_, descriptor)| descriptor);
         let descriptor = known.unwrap_or_else(Self::make);
         self.of = Some((process, descriptor));
-        // SAFETY: on an error there is no file, which the callee meets.
+        // SAFETY: only system calls. On an error there is no file, and the callee sees that.
         unsafe {
             libc::ftruncate(descriptor, 0);
             libc::pwrite(descriptor, text.as_ptr().cast(), text.len(), 0);
@@ -261,7 +263,7 @@ impl MemoryFile {
     }
 
     fn make() -> c_int {
-        // SAFETY: makes new descriptors and closes the first of them.
+        // SAFETY: creates descriptors and closes the first of them.
         unsafe {
             let first = libc::memfd_create(c"penfuzz".as_ptr(), libc::MFD_CLOEXEC);
             let descriptor = libc::fcntl(first, libc::F_DUPFD_CLOEXEC, OWN);
@@ -276,7 +278,7 @@ impl Drop for MemoryFile {
     fn drop(&mut self) {
         if let Some((_, descriptor)) = self.of.filter(|(of, _)| *of == std::process::id()) {
             sandbox::give(descriptor);
-            // SAFETY: our own descriptor.
+            // SAFETY: the descriptor belongs to this value.
             unsafe { libc::close(descriptor) };
         }
     }
@@ -292,7 +294,7 @@ impl Named {
     fn set(&mut self, text: &[u8], is_missing: bool) -> usize {
         use std::io::Write;
         if is_missing {
-            // SAFETY: the own memory, for which the name is short enough.
+            // SAFETY: memory of this value, and the name is short enough.
             return unsafe { write_name(&raw mut self.name, NO_FILE.to_bytes_with_nul()) };
         }
         let descriptor = self.file.set(text);
@@ -312,7 +314,7 @@ mod tests {
         for closes in [true, false, true] {
             let file = stream.open(b"one\ntwo") as *mut libc::FILE;
             let mut line = [0; 16];
-            // SAFETY: an open stream and memory of our own.
+            // SAFETY: an open stream, and memory of this test.
             unsafe {
                 assert!(!libc::fgets(line.as_mut_ptr().cast(), 16, file).is_null());
                 assert_eq!(&line[..5], b"one\n\0");
@@ -333,7 +335,7 @@ mod tests {
     fn a_named_file_has_its_text_each_time() {
         let mut named = Named::default();
         let name = |at: usize| {
-            // SAFETY: a name with its end.
+            // SAFETY: a terminated name.
             unsafe { core::ffi::CStr::from_ptr(at as *const c_char) }.to_str().unwrap().to_owned()
         };
         for text in ["a longer text", "short", ""] {

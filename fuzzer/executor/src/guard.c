@@ -1,9 +1,9 @@
-/* Runs one evaluation of the target and comes back whatever the target does.
+/* Runs one evaluation of the target and returns to the fuzzer whatever the target does.
  *
- * A fault, an abort, an exit, spent fuel or the alarm leave the target by a jump to the frame of guard_call. Only frames of
- * the target (and of the C library called by it) are skipped, never one of Rust. One periodic timer serves all evaluations:
- * it notices that the same evaluation is still running after a number of ticks, and that memory is used up, so an evaluation
- * costs no system call. */
+ * A fault, an abort, an exit, spent fuel or the alarm leaves the target by a jump to the frame of guard_call. The jump
+ * skips only frames of the target and of the C library called by it, never a frame of Rust. One periodic timer serves
+ * all evaluations, so an evaluation makes no system call. At each tick the handler checks whether the same evaluation
+ * has been running for too many ticks, and whether the memory limit is exceeded. */
 #define _GNU_SOURCE
 #include "guard.h"
 #include "sandbox.h"
@@ -25,18 +25,20 @@
 #endif
 #define STACK_SIZE (256 * 1024)
 
-/* Refused threads and processes leave something of the C library behind, a stack of 8 MiB of addresses for instance. */
+/* Refused threads and processes leak resources of the C library, for instance 8 MiB of address space for a stack. */
 #define REFUSALS_PER_PROCESS 1000
 
-/* An evaluation may map this many times the memory that it may use. The kernel refuses to fork a process that has mapped more than the
- * machine has, even if it uses little of it. */
+/* An evaluation may map this many times the memory that it may use. The kernel refuses to fork a process that has
+ * mapped more than the machine has, even if the process uses little of it. */
 #define MAPPED_FACTOR 4
 
 struct guard_end guard_end;
-volatile uint32_t guard_worn_out;    /* the target was interrupted anywhere, or has left half of the memory in use: replace the process */
-volatile uint32_t guard_had_much;    /* half of the memory was in use at a tick, perhaps only during an evaluation */
+/* The process must be replaced: the target was interrupted at any instruction, or holds half of the memory limit. */
+volatile uint32_t guard_worn_out;
+/* Half of the memory limit was in use at a tick, perhaps only during an evaluation. */
+volatile uint32_t guard_had_much;
 
-/* What the handler does. A fault in it is handled, too. */
+/* State of the handler. A fault within the handler is handled, too. */
 enum { NOTHING, UNWINDING, UNWOUND };
 static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
@@ -49,10 +51,10 @@ static long own_thread;
 static uint64_t start_mask; /* signals blocked when the guard was installed */
 static uint32_t refusals;
 
-volatile uint32_t guard_traces_fuel; /* spent fuel is reported with its stack, which takes microseconds */
+volatile uint32_t guard_traces_fuel; /* report spent fuel with its stack, which takes microseconds */
 
-/* Callers of what is going on, innermost first; `guard_end` is cleared before. A stack that is destroyed can make the unwinder
- * fault: the handler then leaves with the frames that were found until then. */
+/* Stores the return addresses of the current stack, innermost first; `guard_end` must be cleared before. The unwinder
+ * can fault on a corrupted stack: the handler then leaves with the frames found until then. */
 static void note_frames(void) {
   in_handler = UNWINDING;
   int n = backtrace(guard_end.frames, MAX_FRAMES);
@@ -68,16 +70,16 @@ static void count_frames(void) {
 static __attribute__((noreturn)) void leave(void) {
   guard_in_target = 0;
   in_handler = NOTHING;
-  sandbox_set_mask(start_mask); /* the target may have blocked signals, also on its way into the C library */
+  sandbox_set_mask(start_mask); /* the target or the C library may have blocked signals */
   guard_resume();
 }
 
-/* Pages of this process. */
+/* Memory of this process in pages. */
 struct memory {
   uint64_t mapped, resident;
 };
 
-/* The first two numbers of /proc/self/statm. */
+/* Reads the first two numbers of /proc/self/statm. */
 static struct memory memory_used(void) {
   char text[64];
   ssize_t n = statm < 0 ? -1 : pread(statm, text, sizeof text, 0);
@@ -97,22 +99,22 @@ static int overdue(void) {
   return ++ticks >= ticks_allowed;
 }
 
-/* Between evaluations: has the target left half of the memory in use? */
+/* Called between evaluations: does the target still hold half of the memory limit? */
 void guard_look_at_memory(void) {
   struct memory used = memory_used();
   guard_had_much = 0;
   if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_worn_out = 1;
 }
 
-/* At each tick: GUARD_STOP_MEMORY when the limit is passed. */
+/* Called at each tick: returns GUARD_STOP_MEMORY if the limit is exceeded. */
 static uint32_t check_memory(void) {
   struct memory used = memory_used();
   if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_had_much = 1;
   return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
-/* What a call through a wild pointer has left: the unwinder finds no caller of an address without code. On aarch64 it is in a
- * register. */
+/* Stores the return address of a call through a wild pointer: the unwinder finds no caller of an address without code.
+ * On aarch64 the address is in a register. */
 static void note_return_address(void) {
 #if defined(__x86_64__)
   guard_end.caller = *(const uint64_t *)guard_end.stack;
@@ -132,8 +134,8 @@ static void note_machine_state(const ucontext_t *context) {
 
 static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
   in_handler = UNWINDING;
-  /* The jump may leave the C library in the middle of malloc. Its heap is the target's alone (the fuzzer has an allocator of
-   * its own), but later evaluations would meet it, so another process takes over. */
+  /* The jump may leave the C library in the middle of malloc. Only the target uses that heap, because the fuzzer has an
+   * allocator of its own. But later evaluations would use it too, so the process must be replaced. */
   if (signal_number == SIGALRM) guard_worn_out = 1;
   memset(&guard_end, 0, sizeof guard_end);
   guard_end.signal = stop ? 0 : signal_number;
@@ -145,7 +147,7 @@ static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t
   leave();
 }
 
-/* The filter of sandbox.c has stopped a system call. */
+/* Called when the filter of sandbox.c has intercepted a system call. */
 static void on_system_call(int in_target, void *context) {
   struct sandbox_answer answer = sandbox_system_call(context, in_target, (int)(intptr_t)timer);
   if (answer.refusal == SANDBOX_NOTHING) return;
@@ -155,7 +157,7 @@ static void on_system_call(int in_target, void *context) {
 }
 
 static void handle_signal(int signal_number, siginfo_t *info, void *context) {
-  /* A thread that the target has started while it was loaded cannot be left by a jump of ours. */
+  /* Threads that the target started while it was loaded cannot be left by a jump. */
   int is_own = syscall(SYS_gettid) == own_thread, in_target = guard_in_target && is_own;
   if (signal_number == SIGSYS && info->si_code == SYS_SECCOMP) {
     on_system_call(in_target, context);
@@ -166,15 +168,15 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
       if (is_own) check_memory();
       return;
     }
-    /* A fault of the fuzzer itself: die of it, the supervisor sees how. */
+    /* A fault of the fuzzer itself: the process dies of it, and the supervisor sees the signal. */
     signal(signal_number, SIG_DFL);
     raise(signal_number);
     return;
   }
   if (in_handler) {
     if (signal_number == SIGALRM && !overdue()) return; /* a tick while the stack is unwound */
-    count_frames(); /* unwinding a broken stack faulted in turn, or has no end */
-    /* The unwinder reads the code at the place, which for the stub of an undefined function faults as well. */
+    count_frames(); /* unwinding a corrupted stack faulted or does not end */
+    /* The unwinder reads the code at the place. At the stub of an undefined function that read faults as well. */
     if (in_handler == UNWINDING && signal_number != SIGALRM) {
       in_handler = UNWOUND;
       note_return_address();
@@ -189,14 +191,14 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
   end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
 }
 
-/* Code that a handler returns to keeps its errno: a tick may interrupt the target between a call and the check of it. */
+/* errno is restored, because a tick may interrupt the target between a call and its check of errno. */
 static void on_signal(int signal_number, siginfo_t *info, void *context) {
   int saved = errno;
   handle_signal(signal_number, info, context);
   errno = saved;
 }
 
-/* struct pen_state.stop of the target. */
+/* The target's runtime calls this as struct pen_state.stop. */
 void guard_stop(uint32_t reason, void *place) {
   if (!guard_in_target) return;
   memset(&guard_end, 0, sizeof guard_end);
@@ -206,11 +208,11 @@ void guard_stop(uint32_t reason, void *place) {
   leave();
 }
 
-/* After a fork: timers are not inherited, so the child installs the guard anew. */
+/* Called after a fork: timers are not inherited, so the child must install the guard again. */
 void guard_forget(void) { installed = 0; }
 
-/* Installs the handlers for this thread and starts the timer; the process may grow by `memory` bytes. Returns 0, or the
- * errno of what failed. */
+/* Installs the handlers for this thread and starts the timer. The process may grow by `memory` bytes. Returns 0, or the
+ * errno of the call that failed. */
 int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM};
   if (statm < 0) statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -219,14 +221,15 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   pages_allowed = used.resident + pages;
   mapped_allowed = 2 * used.mapped + MAPPED_FACTOR * pages;
   guard_worn_out = guard_had_much = 0;
-  ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come at once */
+  ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come immediately */
   if (installed) return 0;
   own_thread = syscall(SYS_gettid);
   start_mask = sandbox_mask();
   fegetenv(&guard_environment);
   void *warm[2];
   backtrace(warm, 2); /* loads the unwinder now, not inside a handler */
-  /* A forked process has its parent's, and cannot set another: the filter has the call made by a handler that runs on it. */
+  /* A forked process inherits its parent's signal stack and cannot set another: the filter would make the call in a
+   * handler that runs on that stack. */
   static int has_stack;
   stack_t stack = {.ss_sp = has_stack ? NULL : malloc(STACK_SIZE), .ss_size = STACK_SIZE};
   if (!has_stack && (!stack.ss_sp || sigaltstack(&stack, NULL))) return 12;
@@ -234,7 +237,7 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = on_signal;
-  /* Not deferred: the handler is left by a jump, which would leave the signal blocked. */
+  /* SA_NODEFER: the handler is left by a jump, which would leave the signal blocked. */
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART;
   for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
     if (sigaction(signals[i], &action, NULL)) return 22;

@@ -1,4 +1,4 @@
-/* Shared by the two halves of the guard. */
+/* Declarations shared by guard.c and guard_call.c. */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -8,13 +8,13 @@
 
 #define MAX_FRAMES 48
 
-/* enum pen_stop of the runtime: fuel is spent; the run is off the path that is wanted. */
+/* enum pen_stop of the runtime: the fuel is spent; the run left the wanted path. */
 #define PEN_STOP_FUEL 1
 #define PEN_STOP_STRAYED 3
-/* Besides enum pen_stop: the evaluation used more memory than allowed. */
+/* In addition to enum pen_stop: the evaluation used more memory than allowed. */
 #define GUARD_STOP_MEMORY 100
 
-/* The evaluation made a system call that is refused; `address` is enum sandbox_refusal << 32 | detail. */
+/* The evaluation made a system call that was refused; `address` is enum sandbox_refusal << 32 | detail. */
 #define GUARD_STOP_REFUSED 101
 
 /* Mirrored by guard.rs. */
@@ -22,29 +22,31 @@ struct guard_end {
   int32_t signal;      /* the signal, or 0 */
   uint32_t stop;       /* enum pen_stop, or 0 */
   uint64_t address;    /* the address that faulted */
-  uint64_t place;      /* program counter, or the caller of what stopped */
+  uint64_t place;      /* program counter, or the return address of the hook that stopped the run */
   uint64_t stack;      /* stack pointer */
-  uint64_t caller;     /* of a place without code: what the stack pointer points to */
+  uint64_t caller;     /* return address of a call to an address without code */
   uint32_t n_frames;
   uint32_t unused;
-  void *frames[MAX_FRAMES]; /* callers, innermost first */
+  void *frames[MAX_FRAMES]; /* return addresses, innermost first */
 };
 
-extern volatile sig_atomic_t guard_in_target; /* the target runs: leaving it is allowed */
-extern volatile uint64_t guard_evaluations;   /* evaluations begun */
+extern volatile sig_atomic_t guard_in_target; /* the target runs, so a jump out of it is allowed */
+extern volatile uint64_t guard_evaluations;   /* number of evaluations started */
 extern fenv_t guard_environment;              /* floating-point environment to restore */
 
-/* Calls the thunk `call` of a target. Returns 0 when the target returned, 1 when guard_end holds how it ended. */
+/* Calls the thunk `call` of a target. Returns 0 if the target returned; 1 if it did not, and guard_end says how it
+ * ended. */
 int guard_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out);
 
-/* The same in a rounding mode of the floating-point environment and with no exception flag raised; the default mode holds
- * afterwards. */
+/* guard_call in a rounding mode of the floating-point environment, with all exception flags lowered. Afterwards the
+ * rounding mode is the default again. */
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode);
 
-/* The default floating-point environment, if it is another. */
+/* Restores the default floating-point environment if the current one differs. */
 void guard_restore_environment(void);
 
-/* A thunk that writes a pattern over the stack below itself and then calls `call`; one for the whole process. */
+/* Returns a thunk that fills the stack below its frame with a pattern and then calls `call`. There is one such thunk
+ * per process. */
 void (*guard_behind_soil(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);
 
 /* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */

@@ -1,4 +1,4 @@
-//! The guard around the target: `guard.c` and `guard_call.c` seen from Rust.
+//! The Rust interface of the guard around the target (`guard.c`, `guard_call.c`).
 
 use core::ffi::c_void;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use penfuzz_error::Error;
 use penfuzz_target::program::function::{Call, Harness};
 
-/// Return addresses that a fault can carry.
+/// Maximum number of return addresses in an [`End`].
 pub const MAX_FRAMES: usize = 48;
 
-/// How an evaluation ended that did not return; the mirror of `struct guard_end`.
+/// How an evaluation ended that did not return. Mirrors `struct guard_end`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct End {
@@ -19,41 +19,41 @@ pub struct End {
     pub stop: u32,
     /// The address that faulted.
     pub address: u64,
-    /// Program counter of the fault, or the caller of what stopped.
+    /// Program counter of the fault, or the return address of the hook that stopped the run.
     pub place: u64,
     /// Stack pointer.
     pub stack: u64,
-    /// Where a call through a wild pointer would have returned to: the word that the stack pointer points to.
+    /// Return address of a call through a wild pointer: the word that the stack pointer points to.
     pub caller: u64,
     n_frames: u32,
     unused: u32,
     frames: [*mut c_void; MAX_FRAMES],
 }
 
-/// [`End::stop`] of a run that takes other branches when what its arguments point to lies elsewhere.
+/// [`End::stop`] of a run that takes other branches when the data behind its pointer arguments is placed elsewhere.
 pub const STOP_PLACEMENT: u32 = 102;
 
 impl End {
-    /// Can the target have been anywhere, also within the C library, when it was interrupted?
+    /// Could the run have been interrupted at any instruction, including one of the C library?
     #[must_use]
     pub const fn is_anywhere(&self) -> bool {
         self.signal != 0 || matches!(self.stop, STOP_MEMORY | STOP_REFUSED)
     }
 
-    /// A run that is stopped for `stop` after it has returned, in the function at `place`.
+    /// Returns the end of a run that returned and is then rejected for `stop`, in the function at `place`.
     #[must_use]
     pub const fn afterwards(stop: u32, place: u64) -> Self {
         let frames = [core::ptr::null_mut(); MAX_FRAMES];
         Self { signal: 0, stop, address: 0, place, stack: 0, caller: 0, n_frames: 0, unused: 0, frames }
     }
 
-    /// The same end in the caller of the place.
+    /// Returns the same end, placed in the caller.
     #[must_use]
     pub const fn in_caller(self) -> Self {
         Self { place: self.caller.wrapping_sub(1), n_frames: 0, ..self }
     }
 
-    /// Return addresses, innermost first; the handler's own frames come before those of the target.
+    /// Returns the return addresses, innermost first. The handler's own frames come before those of the target.
     pub fn frames(&self) -> impl Iterator<Item = u64> + '_ {
         self.frames[..self.n_frames as usize].iter().map(|f| *f as u64)
     }
@@ -75,24 +75,24 @@ unsafe extern "C" {
 }
 
 unsafe extern "C-unwind" {
-    /// What the runtime of the target calls when it must not go on.
+    /// The function that the runtime of the target calls to end an evaluation.
     pub fn guard_stop(reason: u32, place: *mut c_void);
 }
 
-/// The timer looks this often whether an evaluation is overdue.
+/// Interval at which the timer checks whether an evaluation is overdue.
 const TICK: Duration = Duration::from_millis(20);
 
-/// [`End::stop`] when the memory limit was passed.
+/// [`End::stop`] when the memory limit was exceeded.
 pub const STOP_MEMORY: u32 = 100;
 
 /// [`End::stop`] when a system call was refused; [`super::sandbox::refusal`] describes it from [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
-/// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout`
-/// (and at most two ticks more); the process may grow by `memory` bytes of resident memory.
+/// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout` (and
+/// at most two ticks more). The resident memory of the process may grow by `memory` bytes.
 ///
 /// # Errors
-/// When the system refuses one of them.
+/// If a system call for one of them fails.
 pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
     let tick = TICK.min(timeout / 4).max(Duration::from_millis(1));
     // SAFETY: the arguments are plain numbers; handlers touch nothing outside an evaluation.
@@ -106,7 +106,7 @@ pub fn install(timeout: Duration, memory: u64) -> Result<(), Error> {
     }
 }
 
-/// The same in a process that was forked off one with a guard: it inherits the handlers, but no timer.
+/// [`install`] in a process that was forked from one with a guard: it inherits the handlers, but no timer.
 ///
 /// # Errors
 /// As [`install`].
@@ -116,8 +116,8 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
     install(timeout, memory)
 }
 
-/// Should another process take over, because the target has left much memory behind, or was interrupted by the alarm, possibly inside the
-/// C library? What the last evaluation has allocated must be freed before.
+/// Must the process be replaced? True if the target holds much memory, or if the alarm interrupted it, possibly inside
+/// the C library. The caller must free the allocations of the last evaluation before.
 #[inline]
 pub(super) fn is_worn_out() -> bool {
     if had_much_memory() {
@@ -127,7 +127,8 @@ pub(super) fn is_worn_out() -> bool {
     may_hold_locks()
 }
 
-/// May the C library be locked, because the target was interrupted anywhere? Also after the target has left much memory behind.
+/// May the C library hold locks, because the target was interrupted at any instruction? Also true if the target was
+/// found to hold much memory.
 #[inline]
 #[must_use]
 pub fn may_hold_locks() -> bool {
@@ -135,27 +136,27 @@ pub fn may_hold_locks() -> bool {
     unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
 }
 
-/// Was half of the memory in use at some moment since the last [`is_worn_out`]?
+/// Was half of the memory limit in use at some tick since the last [`is_worn_out`]?
 #[inline]
 pub(super) fn had_much_memory() -> bool {
     // SAFETY: as above.
     unsafe { (&raw const guard_had_much).read_volatile() != 0 }
 }
 
-/// Whether spent fuel is reported with its stack, which takes microseconds.
+/// Sets whether spent fuel is reported with its stack, which takes microseconds.
 pub fn trace_fuel(on: bool) {
     // SAFETY: a word that only this thread uses, outside an evaluation.
     unsafe { (&raw mut guard_traces_fuel).write_volatile(u32::from(on)) };
 }
 
-/// How the last evaluation ended, of those that did not return.
+/// Returns how the last evaluation ended that did not return.
 #[must_use]
 pub fn last_end() -> End {
     // SAFETY: C writes it only during an evaluation of this thread, and none is under way; every bit pattern is valid.
     unsafe { (&raw const guard_end).read() }
 }
 
-/// Calls a thunk; true when it returned, else [`last_end`] returns how it ended.
+/// Calls a thunk. Returns true if it returned; otherwise [`last_end`] returns how it ended.
 ///
 /// # Safety
 /// `input` and `output` must be as large as in the function table, and the guard installed on this thread.
@@ -165,16 +166,17 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
     unsafe { guard_call(call, input, output) == 0 }
 }
 
-/// A thunk that calls `call`, after it has written a pattern over the stack: what the target does with local variables that it has not
-/// initialized depends on it. There is one in a process.
+/// Returns a thunk that fills the stack with a pattern and then calls `call`, to expose reads of uninitialized local
+/// variables. There is one such thunk per process.
 #[must_use]
 pub fn behind_soil(call: Call) -> Call {
     // SAFETY: it only keeps the pointer, for this thread.
     unsafe { guard_behind_soil(call) }
 }
 
-/// [`call`] in a rounding mode of the floating-point environment, a [`Kind::Rounding`](penfuzz_mutators::view::Kind) of
-/// which the lowest three bits count. However the target ends, the environment is the default one afterwards.
+/// Runs [`call`] in a rounding mode of the floating-point environment. `mode` is a
+/// [`Kind::Rounding`](penfuzz_mutators::view::Kind), of which only the lowest three bits are used. However the target
+/// ends, the rounding mode and the exception masks are the defaults afterwards.
 ///
 /// # Safety
 /// As [`call`].
@@ -194,8 +196,9 @@ pub unsafe fn call_harness(harness: Harness, input: *const u8, size: usize, resu
     unsafe { guard_call_harness(harness, input, size, result) == 0 }
 }
 
-/// Calls a thunk whose input is one word, for each of `inputs`, and writes the first word of its output into `results`. Returns how many calls
-/// returned before one did not. The calls share a floating-point environment, which is the default one before and after them.
+/// Calls a thunk whose input is one word for each of `inputs`, and writes the first word of its output to `results`.
+/// Returns the number of calls that returned before one did not. The calls share a floating-point environment, which is
+/// the default one before and after them.
 ///
 /// # Safety
 /// As [`call`]; `output` is the output area.

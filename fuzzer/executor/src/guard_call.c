@@ -1,5 +1,6 @@
-/* The frames that guard.c jumps back to. Compiled without unwind tables: a C++ exception that leaves a thunk, which catches those of
- * C++ functions, finds no frame to unwind and ends in abort, which is caught. */
+/* The frames that guard.c jumps back to. This file is compiled without unwind tables. Thunks of C++ functions catch
+ * exceptions; an exception that leaves a thunk nevertheless finds no frame to unwind and ends in abort, which the guard
+ * handles. */
 #include "guard.h"
 
 #include <stddef.h>
@@ -11,9 +12,10 @@ fenv_t guard_environment;
 
 #if defined(__x86_64__)
 
-/* guard_call in assembly: what must be saved is stored once and, when the target returns, not loaded again, because the
- * target itself keeps those registers. __builtin_setjmp in C saves and restores all of them around every call, which costs
- * as much as a small function. The stack pointer under the saved registers is all that the way back needs. */
+/* guard_call in assembly stores the callee-saved registers once and does not reload them when the target returns,
+ * because the target itself preserves them. __builtin_setjmp in C saves and restores all of them around every call,
+ * which costs as much as a small function. The stack pointer below the saved registers is all that guard_resume needs.
+ */
 void *guard_resume_at[1];
 __asm__(
     ".text\n"
@@ -82,26 +84,27 @@ __attribute__((noreturn)) void guard_resume(void) { __builtin_longjmp(guard_resu
 
 #endif
 
-/* By the number of the mode in an input: Kind::Rounding of the mutators. */
+/* Indexed by the number of the mode in an input: Kind::Rounding of the mutators. */
 static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
-/* In the number of a mode: the caller has raised all exception flags. RAISED of the mutators. */
+/* Flag in the number of a mode: all exception flags are raised before the call. RAISED of the mutators. */
 #define FLAGS_RAISED 4
 
 #if defined(__x86_64__)
 
-/* What the target must leave as it was: masks of exceptions, subnormals as zero, rounding. */
+/* Control bits of MXCSR that are restored after the target: exception masks, subnormals as zero, rounding. */
 #define SSE_CONTROL 0xffc0u
 
-/* The control bits of the start with the mode, and of the exception flags those of `flags` lowered. fesetround reads both control words before
- * it writes them, which takes longer than a small function, and so does writing what is there already. FE_UPWARD and so on are the
- * bits of the x87's word; SSE has the same three places higher. */
+/* Sets the control bits of the start with the given mode, and lowers the exception flags in `flags`. fesetround reads
+ * both control words before it writes them, which takes longer than a small function; so does writing a value that is
+ * already set. FE_UPWARD and so on are the bits of the x87 control word; MXCSR has the same bits three places higher.
+ */
 static void set_environment(int mode, uint32_t flags) {
   uint32_t sse, wanted_sse = (guard_environment.__mxcsr & ~(uint32_t)FE_ALL_EXCEPT) | (uint32_t)mode << 3;
   uint16_t x87, status, wanted_x87 = (uint16_t)(guard_environment.__control_word | mode);
   __asm__ volatile("stmxcsr %0\n\tfnstcw %1\n\tfnstsw %2" : "=m"(sse), "=m"(x87), "=a"(status));
   if ((sse ^ wanted_sse) & (SSE_CONTROL | flags)) __asm__ volatile("ldmxcsr %0" : : "m"(wanted_sse));
-  /* What waits for a handler that is masked now must not come to it. */
+  /* fnclex discards pending exceptions, so that none is raised when they are unmasked. */
   if (x87 != wanted_x87 || status & flags) __asm__ volatile("fnclex");
   if (x87 != wanted_x87) __asm__ volatile("fldcw %0" : : "m"(wanted_x87));
 }
@@ -115,24 +118,24 @@ static void set_environment(int mode, uint32_t flags) {
 
 #endif
 
-/* guard_call in an environment of its own. A fault has restored the environment on its way (guard_resume); a target that
- * returns may have left any mode, also when it was called in the default one. Signal handlers in between compute nothing with
- * floats. */
+/* guard_call in a floating-point environment of its own. After a fault, guard_resume has already restored the
+ * environment. A target that returns may have left any mode, even if it was called in the default one. Signal handlers
+ * in between compute nothing with floats. */
 int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode) {
   set_environment(rounding_modes[mode & 3], FE_ALL_EXCEPT);
   if (mode & FLAGS_RAISED) feraiseexcept(FE_ALL_EXCEPT);
   int ended = guard_call(call, in, out);
-  /* The next call finds no flag raised, and nothing in between looks at them. */
+  /* The next call lowers the flags, and nothing in between reads them. */
   set_environment(FE_TONEAREST, 0);
   return ended;
 }
 
-/* What the target's libraries changed that were not known to. */
+/* Undoes changes that the target made without being known to use the environment. */
 void guard_restore_environment(void) {
   set_environment(FE_TONEAREST, FE_ALL_EXCEPT);
 }
 
-/* Bytes of the stack that are soiled, and with what: as addresses they lead nowhere, as doubles they are -1e-130. */
+/* Number of bytes of the stack to fill, and their value: as addresses they are invalid, as doubles they are -1e-130. */
 #define SOILED (32 * 1024)
 #define SOIL 0xa5
 
@@ -153,7 +156,7 @@ void (*guard_behind_soil(void (*call)(const uint8_t *, uint8_t *)))(const uint8_
   return call_on_soil;
 }
 
-/* A harness dressed as a thunk. */
+/* Passes a harness through the thunk interface. */
 struct harness_call {
   int (*harness)(const uint8_t *, size_t);
   size_t size;
@@ -165,7 +168,7 @@ static void call_harness(const uint8_t *in, uint8_t *out) {
   c->result = c->harness(in, c->size);
 }
 
-/* The same for LLVMFuzzerTestOneInput. */
+/* guard_call for LLVMFuzzerTestOneInput. */
 int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *in, size_t size, int *result) {
   struct harness_call c = {harness, size, *result};
   int ended = guard_call(call_harness, in, (uint8_t *)&c);
@@ -173,7 +176,7 @@ int guard_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *i
   return ended;
 }
 
-/* Calls of one thunk, dressed as a single one. */
+/* Passes a series of calls of one thunk through the thunk interface. */
 struct series {
   void (*call)(const uint8_t *, uint8_t *);
   const uint64_t *in;
@@ -192,9 +195,9 @@ static void call_each(const uint8_t *in, uint8_t *out) {
   }
 }
 
-/* Calls a thunk with one word of input for each of `n` words, and keeps the first word of the output area `cell` after each. Returns how many
- * calls returned: the one after them did not, if there are fewer than n. They share the environment, which is the default one at the
- * start. */
+/* Calls a thunk with one word of input for each of `n` words, and stores the first word of the output area `cell` after
+ * each call. Returns the number of calls that returned; if it is less than n, the next call did not return. The calls
+ * share one floating-point environment, which is the default one at the start. */
 size_t guard_call_series(void (*call)(const uint8_t *, uint8_t *), const uint64_t *in, uint64_t *results, size_t n, uint8_t *cell) {
   struct series s = {call, in, results, n, cell, 0};
   guard_call_rounded(call_each, NULL, (uint8_t *)&s, 0);

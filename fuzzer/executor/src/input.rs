@@ -1,11 +1,13 @@
-//! Standard input of the code under test: a text of the input.
+//! Standard input of the code under test, whose text is a part of the input.
 //!
-//! The target shares the C library of this process, so all of its functions that read standard input (`scanf`, `getchar`, `fgets(...,
-//! stdin)`) go through the one variable `stdin`. Before each call it is set to a new stream in memory. To open and close one
-//! costs 130 ns (glibc, measured over 200000 times), 250 ns with a read; only functions that can read standard input pay for it.
+//! The target shares the C library of this process, so all its functions that read standard input (`scanf`, `getchar`,
+//! `fgets(..., stdin)`) use the variable `stdin`. Before each call the variable is set to a new stream in memory. To
+//! open and close a stream costs 130 ns (glibc, measured over 200000 times), 250 ns with a read. Only functions that
+//! can read standard input have this cost.
 //!
-//! The system call `read` and `std::cin` do not look at this variable. For functions that can reach one of them, descriptor 0 is a file
-//! in memory, the stream that `stdin` was at the start reads from it, and `std::cin` gets the state that it had at the start.
+//! The system call `read` and `std::cin` do not use this variable. For functions that can reach one of them, descriptor
+//! 0 is a file in memory, the original stream of `stdin` reads from it, and `std::cin` is reset to its state at the
+//! start.
 
 use core::{ffi::c_void, ptr::null_mut};
 
@@ -17,15 +19,15 @@ unsafe extern "C" {
     fn __fpurge(file: *mut libc::FILE);
 }
 
-/// Bytes of `std::cin` in libstdc++ on 64-bit machines.
+/// Size in bytes of `std::cin` in libstdc++ on 64-bit machines.
 const CIN_BYTES: usize = 280;
 
-/// What standard input is while the function under test runs.
+/// Standard input while the function under test runs.
 #[derive(Debug)]
 pub struct Input {
     /// `stdin` of the process.
     original: *mut libc::FILE,
-    /// Null before the first call, and when standard input is a descriptor.
+    /// Null before the first call, and if standard input is a descriptor.
     stream: *mut libc::FILE,
     descriptor: Option<Descriptor>,
 }
@@ -37,7 +39,7 @@ struct Descriptor {
     cin: Option<Cin>,
 }
 
-/// `std::cin` and what it was at the start.
+/// The address of `std::cin`, and its bytes at the start.
 #[derive(Debug)]
 struct Cin {
     at: *mut u8,
@@ -45,17 +47,18 @@ struct Cin {
 }
 
 impl Input {
-    /// Nothing is read yet. With `is_descriptor`, the text is also that of descriptor 0.
+    /// Creates a standard input without a text. With `is_descriptor`, descriptor 0 reads the text as well.
     pub fn new(is_descriptor: bool) -> Self {
         let descriptor = is_descriptor.then(|| Descriptor { cin: Cin::find(), ..Descriptor::default() });
         // SAFETY: reads a variable that only this thread changes.
         Self { original: unsafe { STDIN }, stream: null_mut(), descriptor }
     }
 
-    /// Makes standard input the text, which ends before its first 0.
+    /// Makes standard input read the text, which ends before its first 0.
     ///
     /// # Safety
-    /// The text has this many bytes, among them a 0, and is neither moved nor freed before this value or the next call of `open`.
+    /// The text must have `bytes` bytes, one of them 0, and must be neither moved nor freed before this value is
+    /// dropped or `open` is called again.
     pub unsafe fn open(&mut self, text: *mut u8, bytes: usize) {
         self.close();
         // SAFETY: by the contract of this function. The stream only reads.
@@ -72,7 +75,8 @@ impl Input {
     }
 
     fn close(&mut self) {
-        // SAFETY: nobody reads the stream any more. The target may have closed it or changed `stdin` itself: then it is left alone.
+        // SAFETY: nothing reads the stream any more. If the target has closed it or changed `stdin` itself, it is not
+        // touched.
         unsafe {
             let is_ours = !self.stream.is_null() && STDIN == self.stream;
             STDIN = self.original;
@@ -86,7 +90,7 @@ impl Input {
 
 impl Descriptor {
     /// # Safety
-    /// `stdin` is an open stream.
+    /// `stdin` must be an open stream.
     unsafe fn open(&mut self, text: &[u8], stdin: *mut libc::FILE) {
         let descriptor = self.file.set(text);
         // SAFETY: by the contract of this function. Nothing else of this process reads its standard input.
@@ -103,7 +107,7 @@ impl Descriptor {
 }
 
 impl Cin {
-    /// The object, if libstdc++ is loaded.
+    /// Finds the object, if libstdc++ is loaded.
     fn find() -> Option<Self> {
         // SAFETY: looks a symbol up in a library that stays loaded; the object has these bytes.
         unsafe {

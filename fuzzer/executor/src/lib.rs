@@ -1,4 +1,5 @@
-//! Calls the target: one evaluation after another, in process, and always comes back.
+//! Calls the function under test in process, one evaluation after another. A fault, a hang or an exit ends the
+//! evaluation only.
 
 pub mod blocks;
 mod cells;

@@ -1,22 +1,22 @@
-//! What one evaluation may use.
+//! The limits of one evaluation: time, fuel and memory.
 
 use std::time::Duration;
 
-/// Loop iterations and non-leaf calls that one evaluation may use: about a millisecond.
+/// Default number of loop iterations and non-leaf calls per evaluation: about a millisecond.
 pub const DEFAULT_FUEL: i64 = 1 << 20;
 
-/// Limits of one evaluation.
+/// The limits of one evaluation.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Wall time; the backstop for code without hooks.
+    /// Wall time. It ends evaluations in code without hooks.
     pub timeout: Duration,
-    /// Loop iterations and calls, counted by the hooks: the same at every run.
+    /// Number of loop iterations and calls, counted by the hooks, so it is reproducible.
     pub fuel: i64,
-    /// Bytes of memory that the process may grow by.
+    /// Number of bytes by which the memory of the process may grow.
     pub memory: u64,
 }
 
-/// Memory for the target by default: 1 GiB.
+/// Default memory for the target: 1 GiB.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
 impl Default for Limits {

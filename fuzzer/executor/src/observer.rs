@@ -1,4 +1,4 @@
-//! What one run of the target showed: the branches it newly took, the value of `r`, and how it ended.
+//! The observer of one run: the branches it newly took, the value of `r`, and how it ended.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 
-/// The name under which feedbacks find the observer.
+/// The name by which feedbacks find the observer.
 pub const NAME: &str = "pen";
 
-/// Filled by [`super::PenExecutor`] after each run; reset before.
+/// The result of a run. [`super::PenExecutor`] fills it after each run; it is reset before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PenObserver {
     hits: Vec<u32>,
@@ -21,42 +21,43 @@ pub struct PenObserver {
 }
 
 impl PenObserver {
-    /// An observer that has seen nothing.
+    /// Returns an empty observer.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Branches that the run took: those that were not covered before, and perhaps others, when it was replayed in a fresh process.
+    /// Branches that the run took and that were not covered before. If the run was replayed in a fresh process: all
+    /// branches that the replay took, which may include covered ones.
     #[must_use]
     pub fn hits(&self) -> &[u32] {
         &self.hits
     }
 
-    /// Branches that were not covered before and that the run took in the process of the search, and not in a fresh one.
+    /// Branches not covered before that the run took in the process of the search, but not in a fresh process.
     #[must_use]
     pub fn unconfirmed(&self) -> &[u32] {
         &self.unconfirmed
     }
 
-    /// The representing function's value after the run: at least 0, 0 for a wanted input.
+    /// The value of the representing function after the run: at least 0, and 0 for a wanted input.
     #[must_use]
     pub fn r(&self) -> f64 {
         self.r
     }
 
-    /// How the run ended when it did not return.
+    /// The fault that ended the run, if it did not return.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
 
-    /// Notes branches that the run did not take in a fresh process.
+    /// Adds branches that the run did not take in a fresh process.
     pub fn note_unconfirmed(&mut self, branches: &[u32]) {
         self.unconfirmed.extend_from_slice(branches);
     }
 
-    /// Notes a run. `hits` are branch numbers.
+    /// Stores the result of a run. `hits` are branch numbers.
     pub fn note(&mut self, hits: &[u32], r: f64, fault: Option<Fault>) {
         self.hits.clear();
         self.hits.extend_from_slice(hits);

@@ -14,9 +14,9 @@ use super::{
     fresh::FreshRun,
 };
 
-/// Access to the evaluator behind an executor, for stages that call it many times within one LibAFL iteration.
+/// Access to the evaluator of an executor, for stages that call it many times within one LibAFL iteration.
 pub trait HasEvaluator {
-    /// What evaluates the representing function.
+    /// The type that evaluates the representing function.
     type Evaluator: PenEvaluator;
 
     /// The evaluator.
@@ -27,35 +27,35 @@ pub trait HasEvaluator {
 
 /// Runs inputs of any type with target bytes, and fills the [`PenObserver`] among its observers.
 ///
-/// By default what a run does in this process counts. With [`PenExecutor::replaying`], a run that takes a new branch is repeated
-/// in a fresh process, and what it does there counts.
+/// By default the result of the run in this process counts. With [`PenExecutor::replaying`], a run that takes a new
+/// branch is repeated in a fresh process, and the result of that repetition counts.
 #[derive(Debug)]
 pub struct PenExecutor<OT> {
     evaluator: Evaluator,
     observers: OT,
     observer: Handle<PenObserver>,
     hits: Vec<u32>,
-    /// Those of `hits` that the replay did not take.
+    /// The branches that the run took but its replay did not.
     unconfirmed: Vec<u32>,
     fresh: Option<Box<dyn FreshRun>>,
 }
 
 impl<OT> PenExecutor<OT> {
-    /// `observer` is the handle of the [`PenObserver`] in `observers`.
+    /// Creates the executor. `observer` is the handle of the [`PenObserver`] in `observers`.
     #[must_use]
     pub fn new(evaluator: Evaluator, observers: OT, observer: Handle<PenObserver>) -> Self {
         Self { evaluator, observers, observer, hits: Vec::new(), unconfirmed: Vec::new(), fresh: None }
     }
 
-    /// Repeats each run that takes a new branch by `fresh`.
+    /// Sets the fresh process that repeats each run that takes a new branch; `None` repeats no run.
     #[must_use]
     pub fn replaying(self, fresh: Option<Box<dyn FreshRun>>) -> Self {
         Self { fresh, ..self }
     }
 
-    /// Replaces what a run did, which has ended normally, by what it does in a fresh process; returns the fault there. Once
-    /// a replay has differed, all are repeated: a run may take a branch in a fresh process only. Where nothing outlasts an evaluation,
-    /// one more in this process is as good, and far cheaper.
+    /// Replaces the result of a run that ended normally by its result in a fresh process; returns the fault there. Once
+    /// a replay has differed, all runs are repeated, because a run may take a branch in a fresh process only. If the
+    /// function keeps no state, one more run in this process is equivalent and much faster.
     fn replay(&mut self, bytes: &[u8]) -> Option<Fault> {
         let fresh = self.fresh.as_mut()?;
         let mut adds_nothing = || self.hits.is_empty() || self.evaluator.repeats_without_state(bytes, &self.hits);
@@ -75,7 +75,7 @@ impl<OT> PenExecutor<OT> {
 }
 
 impl<OT> PenExecutor<OT> {
-    /// One run, with edges counted where somebody observes them.
+    /// Runs the input once. Edges are counted if they are observed.
     fn run(&mut self, x: &[u8]) -> RunStatus {
         if !self.evaluator.counts_edges() {
             return self.evaluator.run(x);

@@ -1,4 +1,4 @@
-//! What goals and stages need of an evaluator, whatever runs the target behind it.
+//! The interface of an evaluator for goals and stages, independent of where the target runs.
 
 use penfuzz_abi::{Compared, action};
 
@@ -7,26 +7,28 @@ use super::{
     evaluator::{Changes, RunStatus},
 };
 
-/// Evaluates the representing function `FOO_R` of one function under test (`CoverMe`, Sect. 3.2), and records its branches.
+/// Evaluates the representing function `FOO_R` of one function under test (`CoverMe`, Sect. 3.2), and records the
+/// branches it takes.
 ///
-/// A *branch* is a number below [`PenEvaluator::n_branches`], an *action* one byte of [`penfuzz_abi::action`]. [`Evaluator`]
-/// is the implementation for targets that are loaded into this process; another one may run its target elsewhere. The
-/// methods with a body concern what an implementation may lack: memory of near misses, fuel, faults, a journal.
+/// A *branch* is a number below [`PenEvaluator::n_branches`]. An *action* is one byte of [`penfuzz_abi::action`].
+/// [`Evaluator`] implements the trait for targets that are loaded into this process; another implementation may run its
+/// target elsewhere. Methods with a default body concern features that an implementation may lack: closest inputs,
+/// fuel, faults, a journal.
 pub trait PenEvaluator {
     /// Calls the function at `x`, an input of any length.
     fn run(&mut self, x: &[u8]) -> RunStatus;
 
-    /// `r` of the last run in the metric's representation (see [`penfuzz_mutators::evaluate::Metric`]): 0 for a wanted input,
-    /// the goal's `r0` when no armed site was passed.
+    /// `r` of the last run in the metric's representation (see [`penfuzz_mutators::evaluate::Metric`]): 0 for a wanted
+    /// input, the goal's `r0` if no armed site was passed.
     fn r(&self) -> u64;
 
-    /// Runs so far.
+    /// Number of runs so far.
     fn evaluations(&self) -> u64;
 
-    /// Bytes of an input.
+    /// Size of an input in bytes.
     fn input_size(&self) -> usize;
 
-    /// Branches of the target, in scope or not.
+    /// Number of branches of the target, in scope or not.
     fn n_branches(&self) -> usize;
 
     /// The metric that is set, one of [`penfuzz_abi::metric`].
@@ -35,13 +37,14 @@ pub trait PenEvaluator {
     /// Sets the metric and the value of `r` before each run.
     fn set_metric(&mut self, metric: u32, r0: u64);
 
-    /// Sets the action byte of every branch in scope: bits of [`penfuzz_abi::action`] but NEAR and ARMED, which follow from
-    /// the others.
+    /// Sets the action byte of every branch in scope: bits of [`penfuzz_abi::action`] except NEAR and ARMED, which
+    /// are derived from the others.
     fn arm(&mut self, action_of: impl FnMut(usize) -> u8);
 
-    /// Arms what is open and a goal: `action_of` gives the actions of a branch that is open, and 0 of any other; `goal` are branches
-    /// with actions besides. `changes` lists every branch for which `action_of` changed, so that an implementation may write
-    /// only the bytes that differ. Without `tracks`, [`penfuzz_abi::action::TRACK`] has no effect.
+    /// Arms the open branches and a goal. `action_of` returns the actions of an open branch, and 0 for any other
+    /// branch; `goal` lists branches with additional actions. `changes` lists every branch for which `action_of`
+    /// changed, so that an implementation can write only the bytes that differ. If `tracks` is false,
+    /// [`penfuzz_abi::action::TRACK`] has no effect.
     fn arm_changed(
         &mut self,
         _changes: Changes<'_>,
@@ -57,22 +60,23 @@ pub trait PenEvaluator {
     /// Stops recording, wanting and tracking these branches.
     fn disarm(&mut self, branches: &[u32]);
 
-    /// Sets `r` for each branch with [`penfuzz_abi::action::LEAD`] that a run misses.
+    /// Sets `r` for each branch with [`penfuzz_abi::action::LEAD`] when a run misses it.
     fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>);
 
-    /// Compares runs with a path, see [`penfuzz_abi::State::path`]. Both slices are of equal length; an empty path is none.
+    /// Sets the path that runs are compared with, see [`penfuzz_abi::State::path`]. Both slices must have equal
+    /// length; an empty path disables the comparison.
     fn set_path(&mut self, path: &[u32], back: &[u32], bits: u32);
 
     /// Did runs since the last [`PenEvaluator::take_hits`] take a recorded branch?
     fn has_hits(&self) -> bool;
 
-    /// Moves the recorded branches that were taken to `into`, whose content is replaced.
+    /// Moves the recorded branches that were taken to `into`, replacing its contents.
     fn take_hits(&mut self, into: &mut Vec<u32>);
 
     /// The branch that last changed `r` (`CoverMe`, Sect. 5: the conditional whose other side is deemed infeasible).
     fn last_branch(&self) -> usize;
 
-    /// Did the last run fail at a place at which no run failed before?
+    /// Did the last run fail at a new place?
     fn is_new_fault(&mut self) -> bool {
         false
     }
@@ -87,35 +91,35 @@ pub trait PenEvaluator {
         None
     }
 
-    /// Are closest inputs saved, in this or in other turns of the search?
+    /// Are closest inputs stored, now or in other rounds of the search?
     fn tracks(&self) -> bool {
         true
     }
 
-    /// Fuel of a run that is not cut short: loop iterations and calls.
+    /// Fuel of a run that is not cut short: number of loop iterations and calls.
     fn fuel(&self) -> i64 {
         i64::MAX
     }
 
-    /// Fuel that the last run used.
+    /// Fuel used by the last run.
     fn fuel_used(&self) -> u64 {
         0
     }
 
-    /// Cuts runs short after `fuel`, unless they take a recorded branch.
+    /// Ends runs early after `fuel`, unless they take a recorded branch.
     fn set_fuel_cap(&mut self, _fuel: i64) {}
 
-    /// Runs note the operands of the comparisons at armed two-way sites from now on, or do not any more.
+    /// Sets whether runs store the operands of comparisons at armed two-way sites.
     fn set_measuring(&mut self, _measures: bool) {}
 
-    /// Calls `look` with the branch that was taken, the other one, and the operands, for the latest passes since the last call,
-    /// in order. There are none in an implementation that cannot measure.
+    /// Calls `look` with the branch that was taken, the other branch, and the operands, for the latest passes since the
+    /// last call, in order. An implementation that cannot measure never calls it.
     fn take_compared(&mut self, _look: impl FnMut(usize, usize, &Compared)) {}
 
-    /// Saves an input that takes a new branch or fails at a new place where it survives the end of this process.
+    /// Stores an input that takes a new branch, or fails at a new place, where it survives the death of this process.
     fn note_find(&mut self, _x: &[u8]) {}
 
-    /// Must another process take over, because the target has left too much behind in this one?
+    /// Must the process be replaced, because the target holds too much memory or may have left locks held?
     fn is_worn_out(&self) -> bool {
         false
     }

@@ -1,10 +1,10 @@
-/* What a target must not do to its process is taken from it by a filter on system calls (seccomp). Such a call raises SIGSYS;
- * the handler in guard.c calls this file, which decides: the call is made, answered as if it had been made, or ends the evaluation.
- * Evaluations that make no such call cost nothing, and it makes no difference whether the C library, another library or an
- * instruction of the target makes it.
+/* A filter on system calls (seccomp) intercepts the calls by which a target could damage its process. Such a call
+ * raises SIGSYS. The handler in guard.c then calls this file, which makes the call, reports success without making it,
+ * or ends the evaluation. Evaluations without such a call have no overhead. It makes no difference whether the C
+ * library, another library or an instruction of the target makes the call.
  *
- * Our own calls come the same way. They are made again with a number in the sixth argument, which none of these calls uses,
- * and which the filter lets pass. */
+ * The fuzzer's own calls raise SIGSYS as well. They are repeated with a secret number in the sixth argument, which none
+ * of these calls uses, and the filter allows calls with that number. */
 #define _GNU_SOURCE
 #include "sandbox.h"
 
@@ -24,12 +24,12 @@
 
 uint64_t sandbox_files[16];
 
-static uint64_t pass; /* the number in the sixth argument */
+static uint64_t pass; /* secret number in the sixth argument of the fuzzer's calls */
 
-/* ---- system calls past the C library, which would touch the target's errno ------------------------------------------- */
+/* ---- system calls made without the C library, which would change the target's errno ---- */
 
-/* The number may not stay in its register: an evaluation that ends in a handler is left by a jump, and the system calls of the
- * next one, whose arguments do not use that register, would pass the filter. */
+/* The number must not stay in its register. An evaluation that ends in a handler is left by a jump; system calls of the
+ * next evaluation, whose arguments do not use that register, would then get through the filter. */
 
 struct call {
   long number;
@@ -98,7 +98,7 @@ uint64_t sandbox_mask(void) {
 
 void sandbox_set_mask(uint64_t mask) { CALL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof mask); }
 
-/* ---- signals ---------------------------------------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static const int guarded[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM, SIGINT, SIGTERM, SIGHUP};
 #define N_GUARDED (sizeof guarded / sizeof *guarded)
@@ -115,7 +115,7 @@ static uint64_t guarded_mask(void) {
   return mask;
 }
 
-/* As the kernel has it. */
+/* The kernel's layout of struct sigaction. */
 struct action {
   void *handler;
   unsigned long flags;
@@ -123,7 +123,7 @@ struct action {
   uint64_t mask;
 };
 
-/* The target sees the actions that it has set; ours stay. */
+/* Stores the target's action for a guarded signal and reports it back later; the guard's handler stays installed. */
 static long set_action(const struct call *c) {
   static struct action shown[65];
   int signal = (int)c->a[0];
@@ -135,7 +135,7 @@ static long set_action(const struct call *c) {
   return 0;
 }
 
-/* The mask that holds when the handler returns; guarded signals stay open. */
+/* Changes the mask that takes effect when the handler returns. Guarded signals stay unblocked. */
 static long set_mask(const struct call *c, ucontext_t *context) {
   uint64_t *now = (uint64_t *)(void *)&context->uc_sigmask, before = *now;
   const uint64_t *set = (const uint64_t *)c->a[1];
@@ -164,18 +164,18 @@ static struct sandbox_answer signal_self(const struct call *c, ucontext_t *conte
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 
-/* kill, tkill and the like: the receiver is argument 0, or a thread of ours. */
+/* kill, tkill and the like. The receiver is argument 0: a process, or for SYS_tkill a thread. */
 static struct sandbox_answer send_signal(const struct call *c, ucontext_t *context) {
   long own = CALL(SYS_getpid, 0, 0, 0, 0), thread = CALL(SYS_gettid, 0, 0, 0, 0), to = (int)c->a[0];
   int has_thread = c->number == SYS_tgkill || c->number == SYS_rt_tgsigqueueinfo;
   int signal = (int)c->a[has_thread ? 2 : 1];
   if (to == own || (c->number == SYS_tkill && to == thread)) return signal_self(c, context, signal);
   if (signal) return (struct sandbox_answer){SANDBOX_SIGNAL, (uint32_t)signal};
-  put_result(context, again(c)); /* only checks that there is such a process */
+  put_result(context, again(c)); /* signal 0 only checks that the process exists */
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static int is_ours(uint64_t file) { return file < 1024 && sandbox_files[file / 64] >> file % 64 & 1; }
 
@@ -186,9 +186,9 @@ static long close_range_but_ours(unsigned first, unsigned last) {
   return 0;
 }
 
-/* ---- the rest --------------------------------------------------------------------------------------------------------- */
+/* ---- other calls ---- */
 
-/* Reads the limits, but sets none of ours. */
+/* Reads a resource limit, but does not change one of this process. */
 static long limits(const struct call *c) {
   struct call reading = *c;
   if ((int)c->a[0] == 0 || (int)c->a[0] == CALL(SYS_getpid, 0, 0, 0, 0)) reading.a[2] = 0;
@@ -248,7 +248,8 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
     case SYS_umask: result = mask_of_files(c->a[0]); break;
     case SYS_prlimit64: result = limits(c); break;
     case SYS_prctl: result = control(c); break;
-    /* As if done: they change how fast or how far the worker goes, not what the target computes. */
+    /* Reported as successful but not made: they change how fast or how long the worker runs, not what the target
+     * computes. */
 #ifdef SYS_alarm
     case SYS_alarm:
 #endif
@@ -267,7 +268,7 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
 struct sandbox_answer sandbox_system_call(ucontext_t *context, int in_target, int own_timer) {
   struct call call = read_call(context);
   if (in_target) return answer(&call, context, own_timer);
-  /* A process or thread on a stack of its own cannot be made from a handler. None of ours is. */
+  /* A process or thread with a stack of its own cannot be created from a handler. The fuzzer creates none. */
   int on_own_stack = call.number == SYS_clone3 || (call.number == SYS_clone && call.a[1]);
 #ifdef SYS_vfork
   on_own_stack |= call.number == SYS_vfork;
@@ -282,14 +283,14 @@ void sandbox_leave_wrapper(ucontext_t *context) {
   struct call call = read_call(context);
   if (call.number != SYS_clone3 && (call.number != SYS_clone || !call.a[1])) return;
   greg_t *r = context->uc_mcontext.gregs;
-  r[REG_RIP] = *(const greg_t *)r[REG_RSP]; /* it has pushed nothing */
+  r[REG_RIP] = *(const greg_t *)r[REG_RSP]; /* the wrapper has pushed nothing */
   r[REG_RSP] += 8;
 #else
   (void)context;
 #endif
 }
 
-/* ---- the filter ------------------------------------------------------------------------------------------------------- */
+/* ---- the filter ---- */
 
 static const uint32_t trapped[] = {
 #if defined(__x86_64__)
@@ -303,11 +304,13 @@ static const uint32_t trapped[] = {
     SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
     SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare, SYS_setns, SYS_mount,
     SYS_umount2, SYS_reboot, SYS_ptrace, SYS_sethostname, SYS_settimeofday, SYS_clock_settime, SYS_personality,
-    /* system calls without a call, which no filter sees; the memory and the descriptors of other processes */
+    /* Interfaces that submit system calls which no filter sees (io_uring), and access to the memory and the descriptors
+     * of other processes. */
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_open,
     SYS_pidfd_getfd,
-    /* The network: last, so that these can be left out. Not only `socket`: the worker has sockets of its own, and `sendto` is the
-     * call behind `send`. Of those that take six arguments ours leave the last two unused. */
+    /* Network calls: last in the list, so that they can be omitted. `socket` alone is not enough: the worker has
+     * sockets of its own, and `send` is `sendto` in the kernel. In calls with six arguments, the fuzzer leaves the last
+     * two unused. */
     SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
 };
 #define N_NETWORK 10
@@ -316,13 +319,13 @@ static const uint32_t trapped[] = {
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(member))
 #define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (yes), (no))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
-#define FIXED 3 /* before the list */
-#define TAIL 7  /* behind it */
+#define FIXED 3 /* instructions before the list */
+#define TAIL 7  /* instructions after the list */
 
-/* Calls that are not in the list are let pass before an argument is looked at: the kernel remembers those and runs the filter
- * for them no more. */
+/* Calls that are not in the list are allowed before an argument is read: the kernel caches that result and no longer
+ * runs the filter for them. */
 int sandbox_install(int allow_network) {
-  /* A second filter would ask for another number. A forked process has its parent's. */
+  /* A second filter would expect another number. A forked process inherits the filter of its parent. */
   static int is_installed;
   if (is_installed) return 0;
   static struct sock_filter code[FIXED + N_TRAPPED + TAIL];

@@ -1,19 +1,19 @@
-/* Contains a target whose system calls would harm the campaign. */
+/* Intercepts system calls of the target that would harm the campaign. */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
 #include <stdint.h>
 #include <ucontext.h>
 
-/* What ends an evaluation; mirrored by sandbox.rs. */
+/* Why an evaluation ends; mirrored by sandbox.rs. */
 enum sandbox_refusal {
-  SANDBOX_NOTHING = 0, /* the call was answered, the target goes on */
-  SANDBOX_PROCESS,     /* another process */
-  SANDBOX_THREAD,      /* a thread */
-  SANDBOX_PROGRAM,     /* another program in place of this one */
-  SANDBOX_SIGNAL,      /* a signal to another process; `detail` is its number */
-  SANDBOX_STOP,        /* a stop of the own process; `detail` is the signal's number */
-  SANDBOX_END          /* the end of the process, past the C library's functions; `detail` is the status */
+  SANDBOX_NOTHING = 0, /* the call was answered, the target continues */
+  SANDBOX_PROCESS,     /* creates a process */
+  SANDBOX_THREAD,      /* creates a thread */
+  SANDBOX_PROGRAM,     /* replaces the program (exec) */
+  SANDBOX_SIGNAL,      /* sends a signal to another process; `detail` is the signal's number */
+  SANDBOX_STOP,        /* stops its own process; `detail` is the signal's number */
+  SANDBOX_END          /* ends the process by a direct system call; `detail` is the exit status */
 };
 
 struct sandbox_answer {
@@ -21,26 +21,27 @@ struct sandbox_answer {
   uint32_t detail;
 };
 
-/* Signals that are the guard's, and those that must not end a worker. */
+/* Is this a signal that the guard needs, or one that must not end a worker? The target can neither block it nor replace
+ * its handler. */
 int sandbox_is_guarded(int signal);
 
-/* The system call behind a SIGSYS of the filter. For the target it is answered or refused, for ourselves it is made.
- * `own_timer` is the kernel's number of the guard's timer. */
+/* Handles the system call that raised the filter's SIGSYS. A call of the target is answered or refused; a call of the
+ * fuzzer is made. `own_timer` is the kernel's number of the guard's timer. */
 struct sandbox_answer sandbox_system_call(ucontext_t *context, int in_target, int own_timer);
 
-/* The C library ends the chain of frames in its function that makes a process on a stack of its own: moves `context` to the
- * caller of that function, so that the place in the target is found. Only for a context that is not returned to. */
+/* Moves `context` from the C library's clone wrapper, which ends the chain of frames, to the caller of that wrapper.
+ * This lets the unwinder find the place in the target. Only for a context that is not resumed. */
 void sandbox_leave_wrapper(ucontext_t *context);
 
-/* Sets the signal mask, past the filter. */
+/* Sets and reads the signal mask by system calls that pass the filter. */
 void sandbox_set_mask(uint64_t mask);
 uint64_t sandbox_mask(void);
 
-/* Files that the target cannot close, one bit for each descriptor below 1024. */
+/* Descriptors that the target cannot close, one bit for each descriptor below 1024. */
 extern uint64_t sandbox_files[16];
 
-/* Installs the filter for the calling thread and what it forks; `allow_network` leaves sockets alone. Does
- * nothing when there is one. Returns 0 or an errno. */
+/* Installs the filter for the calling thread and the processes that it forks. `allow_network` lets socket calls pass.
+ * Has no effect if a filter is installed already. Returns 0 or an errno. */
 int sandbox_install(int allow_network);
 
 #endif

@@ -1,8 +1,9 @@
-//! Contains a target whose system calls would harm the campaign: `sandbox.c` seen from Rust.
+//! Intercepts system calls of the target that would harm the campaign. The Rust interface of `sandbox.c`.
 //!
-//! A target runs in the worker's own process, so its `close` closes our files, its `fork` copies the search, and its handler of
-//! SIGSEGV replaces the guard's. A filter on system calls prevents this: such a call is answered as if it had been made,
-//! or ends the evaluation as a crash whose reason names the call. `docs/misbehaving.md` lists which is which.
+//! A target runs in the worker's own process. So its `close` could close a descriptor of the fuzzer, its `fork` would
+//! duplicate the search, and its handler of SIGSEGV would replace the guard's. A filter on system calls prevents this:
+//! it reports success without making the call, or ends the evaluation as a crash whose reason names the call.
+//! `docs/misbehaving.md` lists the calls.
 
 use std::{
     collections::BTreeSet,
@@ -21,18 +22,18 @@ unsafe extern "C" {
     fn guard_restore_environment();
 }
 
-/// Descriptors below this can be kept open.
+/// Only descriptors below this number can be protected.
 const FILES: usize = 1024;
 
-/// What a target may do that is refused by default.
+/// An action that the target may take only if the user allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Allow {
-    /// Open and use sockets.
+    /// Opening and using sockets.
     Network,
 }
 
-/// What the filter needs to know of the process, and the directory it works in.
+/// The descriptors of the process, sorted by owner, and its working directory.
 #[derive(Debug)]
 pub struct Sandbox {
     allowed: Vec<Allow>,
@@ -42,19 +43,19 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Looks at the process before the target is loaded.
+    /// Records the open descriptors and the working directory before the target is loaded.
     #[must_use]
     pub fn before_loading() -> Self {
         Self { allowed: Vec::new(), before: open_files(), of_target: BTreeSet::new(), home: File::open(".").ok() }
     }
 
-    /// Lets the target do this as well.
+    /// Sets what the target may do beyond the default.
     #[must_use]
     pub fn allowing(self, allowed: &[Allow]) -> Self {
         Self { allowed: allowed.to_vec(), ..self }
     }
 
-    /// The target is loaded: files that its constructors opened are its own.
+    /// Call this when the target is loaded: files that its constructors opened belong to the target.
     pub fn loaded(&mut self) {
         self.of_target = &open_files() - &self.before;
         if let Some(home) = &self.home {
@@ -62,11 +63,11 @@ impl Sandbox {
         }
     }
 
-    /// From now on calls of this thread, and of the processes it forks, are filtered; what is open now stays open, but the
-    /// target's own files and the standard streams. The guard must be installed.
+    /// Installs the filter for this thread and the processes that it forks. The target can no longer close descriptors
+    /// that are open now, except its own and the standard streams. The guard must be installed.
     ///
     /// # Errors
-    /// When the system has no such filters, or refuses the filter. Then the target is not contained.
+    /// If the system has no such filters, or refuses the filter. Then the target is not contained.
     pub fn install(&self) -> io::Result<()> {
         let standard = BTreeSet::from([libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
         for file in &(&open_files() - &self.of_target) - &standard {
@@ -79,16 +80,16 @@ impl Sandbox {
         }
     }
 
-    /// For a child process that only evaluates: keeps all open files open but the standard streams, and does nothing when the child
-    /// has inherited a filter. On an error the target is not contained.
+    /// Installs the filter in a child process that only evaluates. All open descriptors except the standard streams are
+    /// protected. Has no effect if the child has inherited a filter. On an error the target is not contained.
     pub(super) fn install_in_child(allowed: &[Allow]) {
         let none = BTreeSet::new();
         let all = Self { allowed: allowed.to_vec(), before: none.clone(), of_target: none, home: None };
         let _ = all.install();
     }
 
-    /// Returns to the directory of the start, from which the paths of the campaign are seen, and to the floating-point
-    /// environment of the start: the target may have left both.
+    /// Restores the working directory of the start, to which the paths of the campaign are relative, and the
+    /// floating-point environment of the start. The target may have changed both.
     pub fn come_back(&self) {
         // SAFETY: the target does not run.
         unsafe { guard_restore_environment() };
@@ -99,12 +100,12 @@ impl Sandbox {
     }
 }
 
-/// Keeps the target from closing a descriptor.
+/// Protects a descriptor from being closed by the target.
 pub(super) fn keep(file: RawFd) {
     mark(file, true);
 }
 
-/// Lets the target close it again.
+/// Ends the protection of a descriptor.
 pub(super) fn give(file: RawFd) {
     mark(file, false);
 }
@@ -112,23 +113,23 @@ pub(super) fn give(file: RawFd) {
 fn mark(file: RawFd, is_ours: bool) {
     let Some(i) = usize::try_from(file).ok().filter(|i| *i < FILES) else { return };
     let bit = 1 << (i % 64);
-    // SAFETY: this thread alone touches the bits, which the handler reads while the target runs.
+    // SAFETY: only this thread writes the bits; the handler reads them while the target runs.
     unsafe {
         let word = (&raw mut sandbox_files).cast::<u64>().add(i / 64);
         word.write(if is_ours { word.read() | bit } else { word.read() & !bit });
     }
 }
 
-/// The open descriptors; none when /proc is missing.
+/// Returns the open descriptors; empty if /proc is missing.
 fn open_files() -> BTreeSet<RawFd> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return BTreeSet::new() };
     let listed: Vec<RawFd> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
-    // That of the listing itself is closed by now.
+    // The descriptor of the directory listing itself is closed by now.
     // SAFETY: only checks whether the descriptor is open.
     listed.into_iter().filter(|f| unsafe { libc::fcntl(*f, libc::F_GETFD) } >= 0).collect()
 }
 
-/// The refused call in words: `refused` is [`super::guard::End::address`] of such an end.
+/// Describes the refused call. `refused` is [`super::guard::End::address`] of the end.
 #[must_use]
 pub fn refusal(refused: u64) -> String {
     let detail = (refused & 0xffff_ffff) as i32;

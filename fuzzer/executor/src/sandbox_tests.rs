@@ -4,7 +4,7 @@ unsafe extern "C" {
     fn sandbox_set_mask(mask: u64);
 }
 
-/// The register of the sixth argument of a system call.
+/// Returns the register of the sixth argument of a system call.
 fn sixth_argument() -> u64 {
     let value: u64;
     #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,8 @@ fn the_number_that_passes_the_filter_stays_in_no_register() {
     assert!(child >= 0, "the system has room for a process");
     if child == 0 {
         let status = in_child();
-        // SAFETY: the filter ends the child by SIGSYS, since this process has no handler for that; else SIGABRT does.
+        // SAFETY: the filter ends the child by SIGSYS, because this process has no handler for it; otherwise abort
+        // raises SIGABRT.
         unsafe {
             if status == 0 {
                 libc::syscall(libc::SYS_exit_group, 0, 0, 0, 0, 0, 0);

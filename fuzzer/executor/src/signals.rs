@@ -1,6 +1,6 @@
 //! Names of signals.
 
-/// `SIGSEGV` and so on.
+/// Returns the name of a signal, such as `SIGSEGV`.
 #[must_use]
 pub fn signal_name(signal: i32) -> String {
     match signal {

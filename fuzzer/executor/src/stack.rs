@@ -1,22 +1,23 @@
-//! The stack of a fault, for people: function, file and line of each frame of the target and its libraries.
+//! The stack of a fault as text: function, file and line of each frame of the target and its libraries.
 //!
-//! The handler notes addresses only (`guard.c`); names are found afterwards. A stack that was destroyed or used up gives the
-//! frames that could be found, at least the place.
+//! The handler in `guard.c` stores addresses only; names are looked up afterwards. If the stack was corrupted or has
+//! overflowed, the frames that could be found are listed, at least the place of the fault.
 
 use penfuzz_target::program::{load::module_of, symbols::Symbols};
 
 use super::guard::End;
 
-/// Frames that are listed.
+/// Maximum number of frames listed.
 pub const LISTED: usize = 16;
 
-/// `function (file:line)` per frame, innermost first; frames that repeat are one, with their number. At most [`LISTED`].
+/// Returns `function (file:line)` per frame, innermost first, at most [`LISTED`]. Repeated frames are one entry with
+/// their number.
 #[must_use]
 pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for address in addresses(end) {
         match symbols.thunk_of(address) {
-            // A function that is inlined into its thunk has the thunk's symbol; any other is listed already.
+            // A function that is inlined into its thunk has the thunk's symbol. Any other function is already listed.
             Some(name) => {
                 if frames
                     .last()
@@ -31,14 +32,15 @@ pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
     collapse(frames)
 }
 
-/// Addresses of code, innermost first: where each frame is or has called from.
+/// Returns code addresses, innermost first: the place of the fault, and the call instruction in each outer frame.
 fn addresses(end: &End) -> Vec<u64> {
     let own = module_of(addresses as *const () as u64).map(|(base, _)| base);
     let is_own = |address: u64| own.is_some() && module_of(address).map(|(base, _)| base) == own;
     let mut rest = end.frames().skip_while(|a| is_own(*a)).peekable();
     let mut all = Vec::new();
     if end.signal != 0 || end.stop == super::guard::STOP_MEMORY {
-        // Behind the handler comes what the system puts between, then the place itself, which is not a call.
+        // After the handler's frames come the signal frame of the system, then the place itself, which is not a return
+        // address.
         rest.next();
         all.push(end.place);
         if rest.next_if_eq(&end.place).is_none() && module_of(end.place).is_none() {

@@ -1,11 +1,11 @@
-//! Functions that the code under test gets as callbacks. Each returns the number that an input has for it, both as an integer and as a
-//! float: in the register where its caller looks for it.
+//! Callbacks for the code under test. Each callback returns a number of the input, both in the integer and in the
+//! floating-point return register, so that it fits either return type.
 
 use core::arch::global_asm;
 
 use penfuzz_mutators::view::{Kind, Slot};
 
-/// Callbacks of one function; those beyond share the last one.
+/// Maximum number of callbacks of one function; further callbacks share the last one.
 const STUBS: usize = 8;
 
 /// The bits that each stub returns.
@@ -66,15 +66,15 @@ unsafe extern "C" {
     fn penfuzz_stubs();
 }
 
-/// Bytes of the code of one stub.
+/// Size in bytes of the code of one stub.
 const CODE: usize = 32;
 
-/// The address of stub number `n`, which from now on returns the number in `slot` of `x`, or 0.
+/// Makes stub number `n` return the number in `slot` of `x`, or 0, and returns the address of the stub.
 pub fn address(n: usize, slot: Option<Slot>, x: &[u8]) -> usize {
     let n = n.min(STUBS - 1);
     let bits = slot.map_or(0, |slot| match slot.kind {
         Kind::F32 | Kind::F64 => slot.get(x),
-        // As a caller may take the whole register.
+        // Sign-extended, because a caller may use the full register.
         kind => kind.to_integer(slot.get(x)).unwrap_or(0) as u64,
     });
     // SAFETY: only this thread runs the target, which reads the value.

@@ -1,10 +1,11 @@
-/* Calls the target with the hardware's own floating-point exceptions as witness.
+/* Calls the target and observes its floating-point exceptions by means of the hardware.
  *
- * The flags show whether an exception was raised at all. To find where, the exception is unmasked: the processor then faults
- * at each instruction that raises it. The handler notes the place, masks the exception and lets the one instruction run again
- * alone (trap flag), and the handler of that step unmasks it; so the program goes on with the values it always has. Such
- * stepping is done by FPSpy, too (Dinda, Bernat, Hetland, Spying on the Floating Point Behavior of Existing, Unmodified
- * Scientific Applications, HPDC 2020). Only x86-64 does all that; elsewhere the flags are all there is. */
+ * The flags show whether an exception was raised at all. To find where, this file unmasks the exception: the processor
+ * then faults at each instruction that raises it. The handler of that fault notes the place, masks the exception, and
+ * lets that single instruction run again (trap flag). The handler of the single step unmasks the exception. So the
+ * program continues with unchanged values. FPSpy uses the same method (Dinda, Bernat, Hetland, Spying on the Floating
+ * Point Behavior of Existing, Unmodified Scientific Applications, HPDC 2020). Places are found on x86-64 only; on other
+ * architectures only the flags are read. */
 #define _GNU_SOURCE
 #include "trap.h"
 
@@ -14,16 +15,16 @@
 #include <string.h>
 #include <ucontext.h>
 
-/* Traps of one call: a loop of a million underflows would take seconds. */
+/* Maximum number of traps per call: a loop of a million underflows would take seconds. */
 #define MAX_TRAPS 20000
-/* Frames between an instruction of a library and its caller in the target. */
+/* Maximum number of frames between an instruction of a library and its caller in the target. */
 #define MAX_CALLERS 32
 
 struct trap_record trap_record;
 
-/* By enum pen_exception. */
+/* Indexed by enum pen_exception. */
 static const int flags[] = {FE_OVERFLOW, FE_UNDERFLOW, FE_DIVBYZERO, FE_INVALID, FE_INEXACT};
-/* As in guard_call.c: by the number of the mode in an input. */
+/* Indexed by the number of the mode in an input, as in guard_call.c. */
 static const int rounding_modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
 static uint32_t raised_exceptions(void) {
@@ -36,17 +37,17 @@ static uint32_t raised_exceptions(void) {
 
 #if defined(__x86_64__)
 
-#define MASK_SHIFT 7         /* from a flag of MXCSR to its mask */
-#define TRAP_FLAG 0x100      /* of EFLAGS: SIGTRAP behind the next instruction */
+#define MASK_SHIFT 7         /* distance in MXCSR from an exception flag to its mask bit */
+#define TRAP_FLAG 0x100      /* in EFLAGS: raises SIGTRAP after the next instruction */
 
-static uint64_t low, high;   /* the target's own code and data */
-static uint32_t mask;        /* of the exception that traps */
+static uint64_t low, high;   /* address range of the target's code and data */
+static uint32_t mask;        /* mask bit of the exception that traps */
 static int stepping;
 static struct sigaction old_fpe, old_trap;
 
 static int is_inside(uint64_t address) { return address >= low && address < high; }
 
-/* The innermost address in the target: where it is, or where it called the library from. */
+/* The innermost address in the target: the instruction itself, or the call that led into the library. */
 static uint64_t place_of(uint64_t instruction) {
   void *frames[MAX_CALLERS];
   if (is_inside(instruction)) return instruction;
@@ -66,7 +67,7 @@ static void note(uint64_t place) {
 static void handle_fpe(int signal_number, siginfo_t *info, void *context) {
   ucontext_t *c = context;
   if (info->si_code < FPE_FLTDIV || info->si_code > FPE_FLTINV) {
-    old_fpe.sa_sigaction(signal_number, info, context); /* a division of integers */
+    old_fpe.sa_sigaction(signal_number, info, context); /* integer division */
     return;
   }
   note(place_of((uint64_t)c->uc_mcontext.gregs[REG_RIP]));
@@ -79,7 +80,7 @@ static void handle_fpe(int signal_number, siginfo_t *info, void *context) {
   stepping = 1;
 }
 
-/* The instruction runs again with the errno that the target has. */
+/* errno is restored, because the instruction runs again in the target. */
 static void on_fpe(int signal_number, siginfo_t *info, void *context) {
   int saved = errno;
   handle_fpe(signal_number, info, context);
@@ -146,8 +147,8 @@ static void mask_again(void) {}
 
 #endif
 
-/* Calls the thunk `call` of the target that is loaded at `base`, with no flag raised before; the guard must be installed. With
- * TRAP_NONE nothing traps. Returns as guard_call; trap_record has the details. */
+/* Calls the thunk `call` of the target that is loaded at `base`, with all exception flags lowered; the guard must be
+ * installed. With TRAP_NONE nothing traps. Returns the same as guard_call; trap_record has the details. */
 int trap_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode, uint32_t exception,
               uint64_t base) {
   fenv_t before;
@@ -175,7 +176,7 @@ static void call_harness(const uint8_t *in, uint8_t *out) {
   c->harness(in, c->size);
 }
 
-/* The same for LLVMFuzzerTestOneInput. */
+/* trap_call for LLVMFuzzerTestOneInput. */
 int trap_call_harness(int (*harness)(const uint8_t *, size_t), const uint8_t *in, size_t size, uint32_t exception,
                       uint64_t base) {
   struct harness_call c = {harness, size};

@@ -1,4 +1,5 @@
-//! The floating-point exceptions of one call as the hardware sees them, without the hooks: `trap.c` seen from Rust.
+//! Finds the floating-point exceptions of one call by means of the hardware, without the hooks. The Rust interface of
+//! `trap.c`.
 
 use penfuzz_target::program::function::{Call, Entry, Harness};
 
@@ -7,10 +8,10 @@ use super::{Evaluator, evaluator::RunStatus};
 const PLACES: usize = 256;
 const NONE: u32 = 255;
 
-/// Are the instructions known that raise an exception, or only that one has?
+/// Whether the instructions that raise an exception can be found, or only whether it was raised.
 pub const KNOWS_PLACES: bool = cfg!(target_arch = "x86_64");
 
-/// The mirror of `struct trap_record`.
+/// Mirrors `struct trap_record`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Record {
@@ -27,29 +28,33 @@ unsafe extern "C" {
     fn trap_call_harness(harness: Harness, input: *const u8, size: usize, exception: u32, base: u64) -> i32;
 }
 
-/// What was seen of one call.
+/// The exceptions of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trapped {
-    /// Bit per [`exception`](penfuzz_abi::exception): its flag was up when the function returned. Nothing when it did not.
+    /// Bit per [`exception`](penfuzz_abi::exception): its flag was raised when the function returned. 0 if it did
+    /// not return.
     pub raised: u32,
-    /// Offsets into the target of the instructions that raised the exception, or of the calls of the library functions that did.
+    /// Offsets in the target of the instructions that raised the exception, or of the calls of library functions that
+    /// did.
     pub places: Vec<u64>,
-    /// There were too many to note all.
+    /// Whether there were too many traps or places to store all.
     pub is_cut_short: bool,
 }
 
 impl Evaluator {
-    /// Calls the function at `x` with all sites at rest. With an `exception` (one of [`exception`](penfuzz_abi::exception)) the places are
-    /// noted that raise it, where the hardware reports them ([`KNOWS_PLACES`]); that takes microseconds each.
+    /// Calls the function at `x` with all sites disarmed. With an `exception` (one of
+    /// [`exception`](penfuzz_abi::exception)), stores the places that raise it, if the hardware reports them
+    /// ([`KNOWS_PLACES`]); each place takes microseconds.
     ///
-    /// For a child process ([`Evaluator::on_its_own`]): handlers of signals are replaced for the time of the call.
+    /// For a child process only ([`Evaluator::on_its_own`]): handlers of signals are replaced during the call.
     pub fn run_trapped(&mut self, x: &[u8], exception: Option<usize>) -> (RunStatus, Trapped) {
         self.arm(|_| 0);
         let base = self.target().base();
         let wanted = exception.map_or(NONE, |e| e as u32);
         let entry = self.prepare(x);
         let (input, output) = self.buffers();
-        // SAFETY: as in `Evaluator::run`: the buffers are as large as the function table says, and the guard is installed.
+        // SAFETY: as in `Evaluator::run`: the buffers are as large as in the function table, and the guard is
+        // installed.
         let ended = unsafe {
             match entry {
                 Entry::Thunk(call) | Entry::Unflagged(call) => trap_call(call, input, output, 0, wanted, base),
@@ -69,7 +74,7 @@ impl Evaluator {
                 }
             }
         };
-        // SAFETY: written by this thread alone, and not now.
+        // SAFETY: only this thread writes it, and not now.
         let record = unsafe { (&raw const trap_record).read() };
         let ran = if ended == 0 { RunStatus::Returned } else { RunStatus::Faulted };
         let places = &record.places[..record.n_places as usize];

@@ -1,10 +1,10 @@
 //! The output directory of an experiment. Finished trials stay in it; unfinished ones are run again.
 //!
 //! ```text
-//! DIR/experiment.json                        what is compared
-//! DIR/trials/FUNCTION/TOOL/N/trial.json      a finished trial: written last, durably, and at once
+//! DIR/experiment.json                        the functions, the tools and the protocol
+//! DIR/trials/FUNCTION/TOOL/N/trial.json      a finished trial: written last, durably and atomically
 //! DIR/trials/FUNCTION/TOOL/N/corpus.csv      its inputs: time of the find in ms, bytes in hex
-//! DIR/running/                               trials that run; removed afterwards
+//! DIR/running/                               running trials; removed afterwards
 //! ```
 
 use std::{
@@ -25,7 +25,7 @@ use super::{
     model::{Experiment, FunctionInfo, SCHEMA, ToolInfo, Trial},
 };
 
-/// The file by which the directory of an experiment is recognised.
+/// The file that identifies the directory of an experiment.
 pub const EXPERIMENT: &str = "experiment.json";
 const TRIAL: &str = "trial.json";
 
@@ -38,7 +38,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens the directory, or makes it.
+    /// Opens or creates the directory.
     ///
     /// # Errors
     /// It cannot be written to, is in use, or is not the directory of an experiment.
@@ -46,7 +46,7 @@ impl Archive {
         directory::refuse_foreign(dir, &[EXPERIMENT, directory::LOCK])?;
         let lock = directory::lock(dir, std::process::id())?;
         let archive = Self { dir: dir.to_path_buf(), _lock: lock };
-        // Left by an experiment that was killed.
+        // Left over by an experiment that was killed.
         let work = archive.work();
         if work.exists() {
             fs::remove_dir_all(&work).context(|| format!("cannot remove {}", work.display()))?;
@@ -55,27 +55,27 @@ impl Archive {
         Ok(archive)
     }
 
-    /// The directory.
+    /// The path of the directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The directory for trials that run.
+    /// The directory for running trials.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.dir.join("running")
     }
 
-    /// Removes what trials left. Files that cannot be removed now are removed by the next experiment.
+    /// Removes the files of running trials. Files that cannot be removed now are removed by the next experiment.
     pub fn tidy(&self) {
         let _ = fs::remove_dir_all(self.work());
     }
 
-    /// Continues the experiment in the directory, or begins this one.
+    /// Continues the experiment in the directory, or starts this one.
     ///
     /// # Errors
-    /// It has another experiment, with other budgets, seeds or versions: the trials are not comparable.
+    /// The directory holds an experiment with other budgets, seeds or versions: the trials are not comparable.
     pub fn begin(&self, experiment: &Experiment) -> Result<()> {
         if let Some(old) = read_experiment(&self.dir)?
             && let Some(difference) = difference(&old, experiment)
@@ -94,7 +94,7 @@ impl Archive {
         atomic::write(&self.dir.join(EXPERIMENT), &text).map_err(Error::from_source)
     }
 
-    /// Keeps a finished trial and its corpus.
+    /// Stores a finished trial and its corpus.
     ///
     /// # Errors
     /// Those of the file system.
@@ -108,7 +108,7 @@ impl Archive {
             .map_err(Error::from_source)
     }
 
-    /// A finished trial.
+    /// Reads a finished trial.
     #[must_use]
     pub fn find(&self, function: &str, tool: &str, number: u32) -> Option<Trial> {
         find(&self.dir, function, tool, number)
@@ -125,7 +125,7 @@ fn find(dir: &Path, function: &str, tool: &str, number: u32) -> Option<Trial> {
     serde_json::from_slice::<Trial>(&bytes).ok().filter(|t| t.schema == SCHEMA)
 }
 
-/// The finished trials of an experiment, in the order of its functions and tools.
+/// Reads the finished trials of an experiment, in the order of its functions and tools.
 #[must_use]
 pub fn read_trials(dir: &Path, experiment: &Experiment) -> Vec<Trial> {
     let of = |function: &FunctionInfo, tool: &ToolInfo| {
@@ -135,7 +135,7 @@ pub fn read_trials(dir: &Path, experiment: &Experiment) -> Vec<Trial> {
     experiment.functions.iter().flat_map(tools).collect()
 }
 
-/// The experiment that a directory holds.
+/// Reads the experiment of a directory; `None` if there is none.
 ///
 /// # Errors
 /// `experiment.json` cannot be read.
@@ -151,7 +151,8 @@ pub fn read_experiment(dir: &Path) -> Result<Option<Experiment>> {
     Ok(Some(experiment))
 }
 
-/// Why the trials of both are not comparable; `None` when they are. The functions, tools and number of trials may differ.
+/// Returns why the trials of both are not comparable; `None` if they are. The functions, tools and number of trials may
+/// differ.
 fn difference(old: &Experiment, new: &Experiment) -> Option<String> {
     if old.budget != new.budget {
         return Some("with another budget".to_owned());

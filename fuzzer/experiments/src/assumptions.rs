@@ -1,9 +1,9 @@
 //! Assumptions about arguments, for tools that are not compiled by pen-cc.
 //!
-//! `PEN_ASSUME(e)` of `penfuzz.h` is nothing for other compilers. Where a source has it, or its suite has `assume`, all tools and the referee
-//! compile the source so that it is evaluated, and calls [`REJECT`] when it does not hold: the [harness](super::harness) leaves the
-//! call there and rejects the input, as penfuzz does, and the referee drops what the call has taken. The branches of the assumptions
-//! themselves are none of the function's.
+//! For other compilers, `PEN_ASSUME(e)` of `penfuzz.h` is empty. If a source uses it, or its suite has `assume`, all
+//! tools and the referee compile the source so that it is evaluated, and calls [`REJECT`] if it does not hold. The
+//! [harness](super::harness) then leaves the call and rejects the input, as penfuzz does, and the referee discards the
+//! branches of the call. The branches of the assumptions themselves do not belong to the function.
 
 use std::{
     collections::BTreeSet,
@@ -19,36 +19,37 @@ use penfuzz_report::Report;
 use penfuzz_suite::{Suite, config::TargetSpec};
 use penfuzz_target::hash;
 
-/// What a source calls when an assumption does not hold; `penfuzz.h` declares it where [`DEFINE`] is given.
+/// The function that a source calls when an assumption does not hold; `penfuzz.h` declares it if [`DEFINE`] is given.
 pub const REJECT: &str = "penfuzz_reject";
 
-/// The option by which `penfuzz.h` evaluates assumptions without pen-cc.
+/// The option that makes `penfuzz.h` evaluate assumptions without pen-cc.
 pub const DEFINE: &str = "-DPENFUZZ_HARNESS";
 
-/// The macro.
+/// The name of the macro.
 const MACRO: &str = "PEN_ASSUME";
 
-/// How the source of a function is compiled with its assumptions.
+/// The source of a function with its assumptions, and how to compile it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assumed {
-    /// The source, with those of the suite in it.
+    /// The source, including the assumptions of the suite.
     pub file: PathBuf,
-    /// What the compilers need for it.
+    /// Additional flags for the compilers.
     pub flags: Vec<String>,
     /// The lines of its assumptions.
     pub lines: BTreeSet<u32>,
 }
 
-/// Is the harness to leave the call where an assumption does not hold?
+/// Returns whether the harness has to leave the call when an assumption does not hold.
 #[must_use]
 pub fn are_in(report: &Report) -> bool {
     report.flags.iter().any(|flag| flag == DEFINE)
 }
 
-/// The assumptions about a function; `None` if there are none. A source with those of the suite is written below `cache`.
+/// Returns the assumptions about a function; `None` if there are none. If the suite has some, a source that includes
+/// them is written below `cache`.
 ///
 /// # Errors
-/// The source cannot be read, has no definition of the function that could be found, or the directory cannot be written.
+/// The source cannot be read, no definition of the function is found in it, or the directory cannot be written.
 pub fn of(suite: &Suite, spec: &TargetSpec, report: &Report, cache: &Path) -> Result<Option<Assumed>> {
     let own = suite.file_of(spec);
     let text = fs::read(&own).context(|| format!("cannot read {}", own.display()))?;
@@ -79,7 +80,7 @@ pub fn of(suite: &Suite, spec: &TargetSpec, report: &Report, cache: &Path) -> Re
     Ok(Some(Assumed { file, flags, lines: lines(&changed) }))
 }
 
-/// The lines on which the text has an assumption with its arguments.
+/// Returns the lines of the text that belong to an assumption with its arguments.
 fn lines(text: &str) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     for (at, _) in text.match_indices(MACRO) {

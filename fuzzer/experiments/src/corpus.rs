@@ -1,5 +1,5 @@
-//! The corpus of a tool: inputs with the time at which it found them. All tools have the same clock, which starts with the first
-//! process of the trial.
+//! The corpus of a tool: inputs with the time at which it found them. The clock is the same for all tools: it starts
+//! with the first process of the trial.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! An experiment from its settings to its reports.
+//! Runs an experiment, from its settings to its reports.
 
 use std::{
     path::{Path, PathBuf},
@@ -54,7 +54,7 @@ pub struct Settings {
     pub cache: PathBuf,
     /// Print no progress.
     pub quiet: bool,
-    /// The arguments that repeat it.
+    /// The arguments that repeat the experiment.
     pub command: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub experiment: Experiment,
     /// The finished trials.
     pub trials: Vec<Trial>,
-    /// Ctrl-C came before the end.
+    /// Whether it was interrupted by Ctrl-C.
     pub interrupted: bool,
 }
 
@@ -85,7 +85,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
     }
     let Prepared { ready, mut left_out } =
         prepare(&drawn, wanted, cores.len(), &archive.work().join("functions"), &settings.cache.join("referee"));
-    // The experiment is only about functions that take structures, arrays or strings (`composite`).
+    // With the option `composite`, these functions do not belong to the experiment at all.
     left_out.retain(|(_, why)| why != NO_COMPOSITE);
     if interrupts::requested() {
         bail!("interrupted before the first trial");
@@ -125,7 +125,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
         cache: settings.cache.clone(),
         quiet: settings.quiet,
     };
-    // A report that cannot be written now is written, or is an error, at the end.
+    // A report that cannot be written now is written at the end; if that fails, it is an error.
     let trials = schedule::run(&setting, |trials| drop(write_reports(archive.dir(), &experiment, trials)))?;
     write_reports(archive.dir(), &experiment, &trials)?;
     archive.tidy();
@@ -150,7 +150,7 @@ fn usable_cores(wanted: &[usize]) -> Result<Vec<usize>> {
 
 /// The requested tools.
 struct Chosen {
-    /// Those that are installed.
+    /// The installed ones.
     installed: Vec<Box<dyn Tool>>,
     /// The description of all of them.
     infos: Vec<ToolInfo>,
@@ -192,7 +192,7 @@ fn choose(names: &[String]) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// The functions in the order of the preparation: shuffled for a draw.
+/// Returns the functions in the order of their preparation: shuffled for a draw.
 fn drawn(settings: &Settings) -> Vec<Candidate> {
     let suites: Vec<_> = settings.suites.iter().cloned().map(Arc::new).collect();
     let mut all = candidates(&suites, settings.composite);

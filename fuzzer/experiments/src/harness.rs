@@ -3,11 +3,11 @@
 //! ```c
 //! int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size);
 //! ```
-//! The arguments lie one after the other, little-endian, without padding; then comes a byte with the rounding mode if
-//! that is an input. Missing bytes are zeros; further ones are ignored.
+//! The arguments follow one another, little-endian, without padding. The last byte is the rounding mode if that is an
+//! input. Missing bytes are zeros; further ones are ignored.
 //!
-//! A function that takes structures, arrays, strings, callbacks or standard input has two files: one that calls it ([`text`]), and the
-//! [`decoder`].
+//! For a function that takes structures, arrays, strings, callbacks or standard input there are two files: one that
+//! calls it ([`text`]), and the [`decoder`].
 
 mod blocks;
 
@@ -23,7 +23,7 @@ use penfuzz_testgen as unit_test;
 
 use super::assumptions;
 
-/// Bytes of an input; `None` for a function that takes bytes itself.
+/// Returns the size of an input in bytes; `None` for a function that takes bytes itself.
 #[must_use]
 pub fn input_size(report: &Report) -> Option<usize> {
     if unit_test::is_byte_harness(report) {
@@ -36,7 +36,7 @@ pub fn input_size(report: &Report) -> Option<usize> {
     Some(inputs(report).map(|(_, kind)| kind.size()).sum::<usize>() + rounding)
 }
 
-/// The kinds of the numbers in an input, in order; none for a function that takes bytes itself.
+/// Returns the types of the numbers in an input, in order; none for a function that takes bytes itself.
 #[must_use]
 pub fn kinds(report: &Report) -> Vec<Kind> {
     if let Some(decoding) = &report.signature.decoding {
@@ -49,7 +49,7 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
     report.signature.parameters.iter().filter_map(|p| Some((p, kind_named(&p.kind)?)))
 }
 
-/// The name of the file for [`text`].
+/// Returns the file name for [`text`].
 #[must_use]
 pub fn file_name(report: &Report) -> &'static str {
     if report.signature.decoding.is_none()
@@ -62,7 +62,8 @@ pub fn file_name(report: &Report) -> &'static str {
     }
 }
 
-/// Does the harness include the source? Then it is compiled in its place, with its flags and its instrumentation.
+/// Returns whether the harness includes the source. Then it is compiled in place of it, with its flags and its
+/// instrumentation.
 #[must_use]
 pub fn includes_source(report: &Report) -> bool {
     if report.signature.decoding.is_some() {
@@ -71,8 +72,8 @@ pub fn includes_source(report: &Report) -> bool {
     unit_test::must_include(report)
 }
 
-/// Leaves the call where an assumption does not hold. The referee reads the variable; honggfuzz's runtime takes any result but 0 for an
-/// error, and libFuzzer and AFL++ take -1 for a rejection.
+/// C code that leaves the call when an assumption does not hold. The referee reads the variable. honggfuzz's runtime
+/// takes any result other than 0 for an error; libFuzzer and AFL++ take -1 for a rejection.
 const REJECTION: &str = "
 #include <setjmp.h>
 static jmp_buf penfuzz_left;
@@ -93,7 +94,7 @@ void penfuzz_reject(void)
 #endif
 ";
 
-/// The harness; `None` when the function is libFuzzer's entry point itself.
+/// Returns the source of the harness; `None` if the function is libFuzzer's entry point itself.
 #[must_use]
 pub fn text(report: &Report) -> Option<String> {
     let size = input_size(report)?;
@@ -129,24 +130,25 @@ pub fn text(report: &Report) -> Option<String> {
     Some(out)
 }
 
-/// The name of the file for [`decoder`].
+/// The file name for [`decoder`].
 pub const DECODER: &str = "decode.c";
 
-/// The program text in C that makes arguments of bytes and calls what [`text`] defines; `None` for a function of numbers or bytes.
+/// Returns the C source that decodes bytes into arguments and calls the function that [`text`] defines; `None` for a
+/// function of numbers or bytes.
 #[must_use]
 pub fn decoder(report: &Report) -> Option<String> {
     report.signature.decoding.as_ref().map(|decoding| blocks::decoder(report, decoding))
 }
 
-/// Can a harness be written?
+/// Checks that a harness can be written.
 ///
 /// # Errors
-/// A phrase that says why not.
+/// The reason why not.
 pub fn check(report: &Report) -> Result<(), &'static str> {
     report.signature.decoding.as_ref().map_or(Ok(()), |decoding| blocks::check(report, decoding))
 }
 
-/// The variables and the call.
+/// Returns the C code of the variables and the call.
 fn called(report: &Report, size: usize) -> String {
     let (mut out, mut passed, mut offset) = (String::new(), Vec::new(), 0);
     for (i, parameter) in report.signature.parameters.iter().enumerate() {
@@ -177,7 +179,7 @@ fn called(report: &Report, size: usize) -> String {
     out
 }
 
-/// A variable with the value of an argument, or with what it points to.
+/// Returns the C code of a variable with the value of an argument, or of its pointee.
 fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, offset: usize) -> String {
     let type_name = value_type(report, parameter);
     let mut out = if parameter.pointer {
@@ -186,7 +188,7 @@ fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, o
     } else {
         format!("    {type_name} {variable};\n")
     };
-    // One byte of any value is no _Bool.
+    // A _Bool cannot hold an arbitrary byte.
     if kind == Kind::Bool {
         let first = if parameter.pointer { format!("{variable}[0]") } else { variable.to_owned() };
         let _ = writeln!(out, "    {first} = x[{offset}] & 1;");
@@ -197,7 +199,7 @@ fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, o
     out
 }
 
-/// The type of the value, without qualifiers.
+/// Returns the C type of the value, without qualifiers.
 fn value_type(report: &Report, parameter: &Parameter) -> String {
     if !unit_test::must_include(report)
         && let Some(name) = unit_test::c_type(&parameter.kind, &parameter.type_name)

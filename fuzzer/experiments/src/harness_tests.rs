@@ -12,7 +12,7 @@ fn the_harness_takes_as_many_bytes_as_the_arguments_have() {
     assert!(text.contains(&format!("size < {size} ? size : {size}")), "{text}");
 }
 
-/// A decoding of no arguments.
+/// A decoding without arguments.
 fn nothing() -> Decoding {
     serde_json::from_str(r#"{"kinds":[],"domains":[],"blocks":[],"stubs":[],"types":"","parameters":[]}"#).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Experiments: penfuzz and other fuzzers on the same functions (`penfuzz compare SUITE.toml`).
+//! Experiments that compare penfuzz with other fuzzers on the same functions (`penfuzz compare SUITE.toml`).
 //!
 //! ```text
 //! suite.toml --subject--> functions --+                                +--> trials/FUNCTION/TOOL/N/trial.json
@@ -8,7 +8,8 @@
 //! ```
 //! A trial is one tool on one function with one seed and one budget, in a process group of its own, on one core. Every
 //! tool gets the same [`harness`], the same seeds and the same budget of CPU time, and its corpus is judged by the same
-//! [`referee`]. A trial is finished when its `trial.json` exists: an experiment that was killed continues with the others.
+//! [`referee`]. A trial is finished when its `trial.json` exists: an experiment that was killed continues with the
+//! unfinished ones.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

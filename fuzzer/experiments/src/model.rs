@@ -24,9 +24,9 @@ pub struct Experiment {
     pub tools: Vec<ToolInfo>,
     /// Trials of each tool on each function.
     pub trials: u32,
-    /// The budget of one trial.
+    /// Budget of one trial.
     pub budget: Budget,
-    /// Tools that need no seed inputs get none.
+    /// Whether tools that need no seed inputs get none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_seeds: bool,
     /// Seed of the first trial; each further one has the next number.
@@ -64,9 +64,9 @@ pub struct ToolInfo {
     pub version: String,
     /// How its targets are built: compiler, flags and environment, as one would type it.
     pub build: String,
-    /// How a trial is started, as one would type it, with `CORPUS`, `SEED` and `TARGET` for what differs.
+    /// How a trial is started, as one would type it, with the placeholders `CORPUS`, `SEED` and `TARGET`.
     pub run: String,
-    /// Why it is skipped, and what to do about it.
+    /// Why it is skipped, and how to fix that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
 }
@@ -79,8 +79,9 @@ pub struct Budget {
     /// Calls of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluations: Option<u64>,
-    /// When given, `cpu_seconds` is the limit of `penfuzz-paper` only, which ends by itself; all others get this many times the
-    /// CPU time that it used on the function in the same trial (`CoverMe`'s protocol, PLDI 2017, Sect. 6.1).
+    /// If set, `cpu_seconds` is the limit of `penfuzz-paper` only, which ends by itself. All other tools get this
+    /// multiple of the CPU time that it used on the function in the same trial (`CoverMe`'s protocol, PLDI 2017, Sect.
+    /// 6.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_paper: Option<f64>,
 }
@@ -121,19 +122,20 @@ pub struct Trial {
     pub build_seconds: f64,
     /// Calls of the function by the tool's own count.
     pub evaluations: Option<u64>,
-    /// Starts of the tool: one that ends before its budget is used up (libFuzzer at a crash) is started again.
+    /// Number of starts of the tool: one that ends before its budget is used up (libFuzzer at a crash) is started
+    /// again.
     pub starts: u32,
     /// Inputs of the final corpus.
     pub inputs: usize,
     /// Inputs that the referee could not use: they crash or time out.
     pub failing_inputs: usize,
-    /// Branches of the function by the referee's count.
+    /// Number of branches of the function by the referee's count.
     pub total: usize,
-    /// Those that the corpus takes, as indices below `total`, ascending.
+    /// Branches that the corpus covers, as indices below `total`, ascending.
     pub taken: Vec<u32>,
     /// Coverage over time by the tool's own time stamps, ascending.
     pub timeline: Vec<Point>,
-    /// The error of a trial that failed; the other members have the figures until then.
+    /// The error of a trial that failed; the other members have the figures up to then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -154,7 +156,7 @@ pub fn seconds(time: Duration) -> f64 {
 }
 
 impl Trial {
-    /// Branches that the corpus takes.
+    /// Returns the number of branches that the corpus covers.
     #[must_use]
     pub fn covered(&self) -> usize {
         self.taken.len()

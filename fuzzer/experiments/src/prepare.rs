@@ -26,14 +26,14 @@ use penfuzz_target::inputs::Decoding;
 
 use super::{assumptions, harness, model::seconds, referee::Referee, subject::Subject};
 
-/// Why a function takes no part when only those with structures, arrays and strings do.
+/// The reason for excluding a function when only those with structures, arrays and strings take part.
 pub const NO_COMPOSITE: &str = "no pointer leads to a structure, an array or a string";
 
 /// One function, ready for trials.
 pub struct Ready {
     /// The function.
     pub subject: Subject,
-    /// Counts its branches.
+    /// Replays corpora and counts branches.
     pub referee: Referee,
     /// Directory of the seed inputs.
     pub seeds: PathBuf,
@@ -48,11 +48,11 @@ pub struct Candidate {
     pub suite: Arc<Suite>,
     /// Its entry there.
     pub spec: TargetSpec,
-    /// It takes part only if a pointer leads to a structure, an array or a string.
+    /// If set, the function takes part only if a pointer leads to a structure, an array or a string.
     pub must_be_composite: bool,
 }
 
-/// All functions of the suites. With several suites, each name begins with that of its suite.
+/// Returns all functions of the suites. With several suites, each name begins with that of its suite.
 #[must_use]
 pub fn candidates(suites: &[Arc<Suite>], must_be_composite: bool) -> Vec<Candidate> {
     let several = suites.len() > 1;
@@ -68,7 +68,7 @@ pub fn candidates(suites: &[Arc<Suite>], must_be_composite: bool) -> Vec<Candida
     suites.iter().flat_map(of).collect()
 }
 
-/// Shuffles (Fisher and Yates), for a draw that depends on the seed and the list only.
+/// Shuffles (Fisher and Yates); the order depends only on the seed and the list.
 pub fn shuffle<T>(all: &mut [T], seed: u64) {
     let mut rng = StdRand::with_seed(seed);
     for i in (1..all.len()).rev() {
@@ -76,12 +76,13 @@ pub fn shuffle<T>(all: &mut [T], seed: u64) {
     }
 }
 
-/// The outcome of the preparation: the functions that are ready, and those left out with the reason, both in their order.
+/// The outcome of the preparation: the functions that are ready, and those left out with the reason, both in the order
+/// of the candidates.
 #[derive(Default)]
 pub struct Prepared {
     /// Those that can be compared.
     pub ready: Vec<Ready>,
-    /// Those that cannot, or have no branch.
+    /// Functions that cannot be compared, or have no branch.
     pub left_out: Vec<(String, String)>,
 }
 
@@ -104,12 +105,13 @@ pub fn prepare(candidates: &[Candidate], wanted: usize, jobs: usize, dir: &Path,
     all
 }
 
-/// An error without its hint at a log, which is removed with the directory of the preparation.
+/// Returns an error without its reference to a log, which is removed with the directory of the preparation.
 fn reason(error: &str) -> String {
     error.split_once(" (exit status").map_or(error, |(reason, _)| reason).to_owned()
 }
 
-/// The outcomes in the order of the items; `None` for those not begun because of Ctrl-C.
+/// Processes items in parallel. Returns the outcomes in the order of the items; `None` for those that were not started
+/// because of Ctrl-C.
 fn side_by_side<T: Sync, R: Send>(items: &[T], jobs: usize, work: impl Fn(&T) -> R + Sync) -> Vec<Option<R>> {
     let next = AtomicUsize::new(0);
     let run = || {
@@ -167,7 +169,8 @@ fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> 
     Ok(Ready { subject, referee, seeds })
 }
 
-/// The seeds of every tool: all arguments 0, and all arguments 1. A function of bytes gets eight doubles of each.
+/// Writes the seeds of every tool: all arguments 0, and all arguments 1. A function of bytes gets eight doubles of each
+/// value.
 fn write_seeds(subject: &Subject, dir: &Path) -> std::io::Result<()> {
     fs::create_dir_all(dir)?;
     let kinds = match subject.input_size() {

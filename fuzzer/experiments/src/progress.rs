@@ -1,4 +1,5 @@
-//! The progress of an experiment on standard error: on a terminal one line that is redrawn, elsewhere a line every 30 s.
+//! Shows the progress of an experiment on standard error: on a terminal as one line that is redrawn, otherwise as a
+//! line every 30 s.
 
 use std::{
     io::IsTerminal,
@@ -11,7 +12,7 @@ use penfuzz_system::{console::shown, errln};
 
 use super::model::Trial;
 
-/// Time between two lines where they cannot be redrawn.
+/// Time between two lines if they cannot be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
 /// The progress of the trials of an experiment.
@@ -24,14 +25,14 @@ pub struct Progress {
 
 struct State {
     done: usize,
-    /// Trials done in this run, which began at `begun`: the base of the estimate of the time left.
+    /// Number of trials done in this run, which began at `begun`: the basis of the estimate of the remaining time.
     here: usize,
     begun: Instant,
     last_line: Instant,
 }
 
 impl Progress {
-    /// Starts with `done` of `total` trials finished by earlier runs.
+    /// Starts with `done` of `total` trials already finished by earlier runs.
     #[must_use]
     pub fn new(total: usize, done: usize, quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
@@ -50,14 +51,14 @@ impl Progress {
         Self { bar, quiet, total, state: Mutex::new(State { done, here: 0, begun: now, last_line: now }) }
     }
 
-    /// A trial begins.
+    /// Shows that a trial starts.
     pub fn begin(&self, tool: &str, function: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{}  {tool} on {}", self.left(), shown(function)));
         }
     }
 
-    /// A trial is done.
+    /// Shows that a trial is done.
     pub fn done(&self, trial: &Trial) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done += 1;
@@ -87,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// An estimate of the time left, from the trials of this run.
+    /// Estimates the remaining time from the trials of this run.
     fn left(&self) -> String {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.here == 0 {
@@ -105,7 +106,7 @@ impl Progress {
     }
 }
 
-/// A time in seconds, rounded for people.
+/// Returns a time in seconds as rounded text.
 fn rounded(seconds: f64) -> String {
     let minutes = (seconds / 60.0).round() as u64;
     match minutes {

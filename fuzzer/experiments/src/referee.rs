@@ -1,21 +1,21 @@
-//! The referee of corpora: replays what a tool found on the function as `gcc -O0 --coverage` compiles it, and has gcov
-//! count the branches taken.
+//! The referee of corpora: replays the inputs that a tool found on the function as `gcc -O0 --coverage` compiles it,
+//! and counts the branches taken with gcov.
 //!
-//! The program is the [`harness`](super::harness) that every tool gets, the function's file with gcc's counters, the
-//! support files without, and `referee/replay.c`, which runs the inputs in the order of their stamps. They run in one
-//! process one after the other, as the tools run them, so variables of the target keep their values; an input that ends
-//! the process costs itself only, and the others go on in a new one. At the end of each span of time libgcov writes the
-//! counters as they are by then, and one gcov process reads all these files.
+//! The program consists of the [`harness`](super::harness) that every tool gets, the function's file with gcc's
+//! counters, the support files without, and `referee/replay.c`, which runs the inputs in the order of their stamps.
+//! They run in one process one after the other, as the tools run them, so variables of the target keep their values. An
+//! input that ends the process affects no other: the next ones run in a new process. At the end of each time span
+//! libgcov writes the current counters, and one gcov process reads all these files.
 //!
 //! The branches of an input that does not return:
 //! - if it ends the process by a call (`exit`, `abort`, an uncaught exception), those up to the call count;
-//! - if it faults, is killed, or does not end in time, none counts. gcov derives most counts from few
-//!   counters by what flows in and out of a block, and a flow that stops inside one looks like a branch that was taken.
+//! - if it faults, is killed, or does not end in time, none counts. gcov derives most counts from few counters by the
+//!   flow into and out of a block, and a flow that stops inside a block looks like a branch that was taken.
 //!
-//! An input whose call was left because it touches memory of unknown size ([harness](super::harness)) takes none, and neither does one that
-//! violates an assumption ([assumptions](super::assumptions)).
+//! An input whose call was left because it accessed memory of unknown size ([harness](super::harness)) covers none, and
+//! neither does one that violates an assumption ([assumptions](super::assumptions)).
 //!
-//! The suite's [referee](penfuzz_suite::referee) judges emitted tests, which have neither kind.
+//! The suite's [referee](penfuzz_suite::referee) judges emitted tests, which have neither kind of inputs.
 
 mod checkpoints;
 mod program;
@@ -42,15 +42,15 @@ use super::{
     subject::Subject,
 };
 
-/// Statuses of inputs, as `replay.c` has them, that are no failures.
+/// Statuses of inputs in `replay.c` that are no failures.
 const RETURNED: u8 = 0;
 const REJECTED: u8 = 4;
 
 /// The limits of one input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time. With every 8 inputs that exceed it, it is halved, down to 20 ms: a corpus of nothing else comes to
-    /// an end too.
+    /// Wall time. It is halved after every 8 inputs that exceed it, down to 20 ms, so that a corpus of nothing but
+    /// hangs comes to an end, too.
     pub time: Duration,
     /// Address space of the process, in bytes.
     pub memory: u64,
@@ -62,42 +62,43 @@ impl Default for Limits {
     }
 }
 
-/// The replay program of one function. Any number of threads may use it at once.
+/// The replay program of one function. Any number of threads may use it concurrently.
 #[derive(Debug)]
 pub struct Referee {
     program: Program,
     /// The name of the function in gcov's output.
     symbol: String,
     total: usize,
-    /// The lines of assumptions, whose branches are none of the function's.
+    /// The lines of assumptions; branches on them do not belong to the function.
     assumed: BTreeSet<u32>,
     limits: Limits,
 }
 
-/// The branches that a corpus takes.
+/// The branches that a corpus covers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RefereeCount {
-    /// Branches of the function by gcov's count.
+    /// Number of branches of the function by gcov's count.
     pub total: usize,
-    /// Those that the corpus takes, as indices below `total`, ascending; by line, then in gcov's order. The same number is the
-    /// same branch in all verdicts on the function.
+    /// Branches that the corpus covers, as indices below `total`, ascending; by line, then in gcov's order. An index
+    /// denotes the same branch in all verdicts on the function.
     pub taken: Vec<u32>,
-    /// Where coverage rises: the stamp of an input, and the branches that the inputs found until then take. Empty when nothing is
-    /// covered; ends at the final count.
+    /// The points at which coverage rises: the stamp of an input, and the number of branches that the inputs found
+    /// until then cover. Empty if nothing is covered; ends with the final count.
     pub timeline: Vec<Point>,
-    /// Inputs that do not return: they end the process, crash, or take too long. The same bytes count once.
+    /// Number of inputs that do not return: they end the process, crash, or take too long. The same bytes count once.
     pub failing_inputs: usize,
 }
 
 impl Referee {
     /// Compiles and links the replay program. Compiled support files are kept in `cache`, which any number of processes
-    /// may use at once; the program is in a directory of its own below `scratch`, and deleted with the referee.
+    /// may use concurrently. The program is in a directory of its own below `scratch`, which is deleted with the
+    /// referee.
     ///
     /// # Errors
     /// A file does not compile or link, or gcov has no data on the function.
     pub fn build(subject: &Subject, cache: &Path, scratch: &Path) -> Result<Self> {
         let program = Program::build(subject, cache, scratch)?;
-        // gcov lists the branches without counts, too.
+        // gcov also lists branches if there are no counts.
         let work = work_directory(&program)?;
         let documents = gcov(&program, work.path(), 1)?;
         let assumed = subject.assumed.as_ref().map(|a| a.lines.clone()).unwrap_or_default();
@@ -110,20 +111,21 @@ impl Referee {
         bail!("gcov has no data on {}; is it defined in this file under these flags?", subject.report.function)
     }
 
-    /// The referee with other limits.
+    /// Sets other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Branches of the function by gcov's count.
+    /// Returns the number of branches of the function by gcov's count.
     #[must_use]
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// What the inputs of a corpus take, in any order and with any sizes; of inputs with the same bytes the earliest.
+    /// Counts the branches that the inputs of a corpus cover. They may have any order and sizes; of inputs with the
+    /// same bytes the earliest counts.
     ///
     /// # Errors
     /// The program or gcov cannot be run, or the program ends before its first input.
@@ -147,7 +149,8 @@ impl Referee {
         Ok(verdict)
     }
 
-    /// Runs the inputs; `directory/0.gcda` and so on are the counts after those in `ends`. How many fail.
+    /// Runs the inputs. Writes the counters after each input in `ends` to `directory/0.gcda` and so on. Returns the
+    /// number of inputs that fail.
     fn replay(&self, directory: &Path, inputs: &[&Stamped], ends: &[usize]) -> Result<usize> {
         let request = directory.join("request");
         fs::write(&request, checkpoints::request(self.program.counters(), inputs, ends))
@@ -159,7 +162,7 @@ impl Referee {
             .arg(self.limits.time.as_millis().max(1).to_string())
             .arg(self.limits.memory.to_string())
             .current_dir(directory)
-            // A target that calls exit writes no counts of its own: they are in shared memory.
+            // Counters are in shared memory, so a target that calls exit need not write them.
             .env("GCOV_PREFIX", "/dev/null")
             .env("GCOV_PREFIX_STRIP", "999")
             .stdin(Stdio::null());
@@ -177,13 +180,13 @@ impl Referee {
     }
 }
 
-/// Below that of the program, so that it is removed with an experiment that was killed.
+/// Creates a directory inside that of the program, so that it is removed with an experiment that was killed.
 fn work_directory(program: &Program) -> Result<TempDir> {
     let made = tempfile::Builder::new().prefix("judge-").tempdir_in(program.directory());
     made.context(|| "cannot make a temporary directory for gcov".to_owned())
 }
 
-/// gcov's JSON on `0.gcda` to `COUNT-1.gcda`.
+/// Returns gcov's JSON for `0.gcda` to `COUNT-1.gcda`.
 fn gcov(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>>> {
     let mut command = Command::new("gcov");
     command.current_dir(directory).args(["--json-format", "--stdout", "-b"]);

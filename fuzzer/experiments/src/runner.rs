@@ -1,4 +1,4 @@
-//! One trial: a tool on a function until its budget is used up.
+//! Runs one trial: a tool on a function until its budget is used up.
 
 use std::{
     fs,
@@ -20,9 +20,9 @@ use super::{
     tools::{Tool, Work},
 };
 
-/// A budget that is used up to this share is used up: no tool does anything useful with the rest.
+/// Share of a budget that counts as all of it: no tool does anything useful with the rest.
 const ENOUGH: f64 = 0.97;
-/// Starts in a row that neither use time nor find anything, after which a tool is not started again.
+/// Number of consecutive starts without further evaluations after which a tool is not started again.
 const FUTILE_STARTS: u32 = 20;
 /// Name of the file with the output of the tool.
 const LOG: &str = "log.txt";
@@ -45,12 +45,12 @@ pub struct Job<'a> {
     pub directory: &'a Path,
     /// The seed inputs.
     pub seeds: &'a Path,
-    /// They are only for tools that cannot do without.
+    /// Whether only tools that cannot do without seeds get them.
     pub without_seeds: bool,
 }
 
 impl Job<'_> {
-    /// The trial of this job when it fails: no figure is known.
+    /// Returns a failed trial of this job, without figures.
     #[must_use]
     pub fn failed(&self, error: &str) -> Trial {
         Trial {
@@ -74,7 +74,7 @@ impl Job<'_> {
     }
 }
 
-/// The outcome of a run.
+/// The outcome of a trial.
 pub struct Left {
     /// The figures, without those of the referee.
     pub trial: Trial,
@@ -82,7 +82,7 @@ pub struct Left {
     pub corpus: Vec<Stamped>,
 }
 
-/// Runs a trial; `None` after Ctrl-C.
+/// Runs a trial; returns `None` after Ctrl-C.
 ///
 /// # Errors
 /// The tool cannot be started, or its files cannot be read.
@@ -153,7 +153,7 @@ fn is_used_up(budget: Budget, cpu: Duration, evaluations: Option<u64>) -> bool {
         || budget.evaluations.is_some_and(|n| evaluations.unwrap_or(0) as f64 >= ENOUGH * n as f64)
 }
 
-/// The last line of a tool's output that is not empty.
+/// Returns the last non-empty line of a tool's output.
 fn last_line(log: &Path) -> String {
     let printed = fs::read(log).unwrap_or_default();
     let printed = String::from_utf8_lossy(&printed);

@@ -1,4 +1,4 @@
-//! Runs the trials of an experiment, one per core at a time, and keeps each as soon as it is done.
+//! Runs the trials of an experiment, one per core at a time, and stores each as soon as it is done.
 
 use std::{
     fs,
@@ -36,7 +36,7 @@ pub struct Setting<'a> {
     pub tools: &'a [Box<dyn Tool>],
     /// The functions.
     pub ready: &'a [Ready],
-    /// Keeps the finished trials.
+    /// Stores the finished trials.
     pub archive: &'a Archive,
     /// Cache of the programs of the tools.
     pub cache: PathBuf,
@@ -44,7 +44,7 @@ pub struct Setting<'a> {
     pub quiet: bool,
 }
 
-/// One trial to come, as indices.
+/// A planned trial, as indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Planned {
     function: usize,
@@ -52,18 +52,18 @@ struct Planned {
     number: u32,
 }
 
-/// Runs the trials that are not finished. Returns all finished ones in the order of functions, tools and numbers.
+/// Runs the unfinished trials. Returns all finished ones in the order of functions, tools and numbers. A failed trial
+/// is an outcome, not an error.
 ///
 /// # Errors
-/// A trial cannot be written, or the trial of the paper's search is missing that defines the budget of the others (with the
-/// paper's protocol).
-/// A trial that fails is an outcome and no error.
+/// A trial cannot be written; or, with the paper's protocol, the trial of the paper's search that defines the budget of
+/// the others is missing.
 pub fn run(setting: &Setting, report: impl Fn(&[Trial]) + Sync) -> Result<Vec<Trial>> {
     let order = order(setting);
     let done: Vec<Trial> = order.iter().filter_map(|p| find(setting, *p)).collect();
     let progress = Progress::new(order.len(), done.len(), setting.quiet);
     let state = State { trials: Mutex::new(done), reported: Mutex::new(Instant::now()), failure: Mutex::default() };
-    // With the paper's protocol, its search comes first: it defines the budget of the others.
+    // With the paper's protocol, the paper's search runs first: it defines the budget of the others.
     let (first, second): (Vec<_>, Vec<_>) = order
         .into_iter()
         .partition(|p| setting.experiment.budget.times_paper.is_none() || setting.tools[p.tool].name() == PAPER);
@@ -85,7 +85,7 @@ struct State {
     failure: Mutex<Option<penfuzz_error::Error>>,
 }
 
-/// Locks after a panic of another thread too: every change leaves the value whole.
+/// Locks even after a panic of another thread: no change leaves the value incomplete.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -94,8 +94,9 @@ fn find(setting: &Setting, p: Planned) -> Option<Trial> {
     setting.archive.find(&setting.ready[p.function].subject.name, setting.tools[p.tool].name(), p.number)
 }
 
-/// All trials number 0 first, then all number 1, …: the finished trials are comparable at any time. From function to function
-/// another tool is first, so that a slow phase of the machine affects all tools alike.
+/// Returns the order of trials: all number 0 first, then all number 1, …, so that the finished trials are comparable at
+/// any time. The first tool differs from function to function, so that a slow phase of the machine affects all tools
+/// alike.
 fn order(setting: &Setting) -> Vec<Planned> {
     let n = setting.tools.len();
     let of = |number: u32| {
@@ -144,7 +145,7 @@ fn run_phase(
     });
 }
 
-/// By one thread at a time; the others go on.
+/// Writes a report if it is due. Only one thread does so at a time; the others continue.
 fn report_now_and_then(setting: &Setting, state: &State, report: &(impl Fn(&[Trial]) + Sync)) {
     let Ok(mut last) = state.reported.try_lock() else { return };
     if last.elapsed() >= REPORT_EVERY {
@@ -155,7 +156,7 @@ fn report_now_and_then(setting: &Setting, state: &State, report: &(impl Fn(&[Tri
     }
 }
 
-/// One trial, judged and kept; `None` after Ctrl-C.
+/// Runs, judges and stores one trial; returns `None` after Ctrl-C.
 fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
     let (ready, tool) = (&setting.ready[p.function], &*setting.tools[p.tool]);
     let directory = setting.archive.work().join(format!("core{core}"));

@@ -1,4 +1,4 @@
-//! Against published values and those of other implementations.
+//! Tests against published values and those of other implementations.
 
 use super::*;
 

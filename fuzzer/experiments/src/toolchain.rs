@@ -1,5 +1,5 @@
-//! Builds a subject with the compiler of a tool. Harness and function are linked with an archive of the support files, so that
-//! the program contains only what is called. Compiled files are kept in a cache.
+//! Builds a subject with the compiler of a tool. Harness and function are linked with an archive of the support files,
+//! so that the program contains only functions that are called. Compiled files are kept in a cache.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ pub struct Built {
 pub struct Toolchain {
     /// The compiler of the function and of the files it needs, and of the link.
     pub compiler: Compiler,
-    /// The compiler of the harness, which is not instrumented: its branches do not belong to the function.
+    /// The compiler of the harness, without instrumentation: its branches do not belong to the function.
     pub plain: Compiler,
     /// Flags for the function's file and the support files, after those of the suite.
     pub instrument: Vec<String>,
@@ -48,7 +48,7 @@ impl Toolchain {
         let directory = cache.join(format!("{:016x}", self.key(subject)));
         let program = directory.join("target");
         let objects = cache.join("objects");
-        // Always made: other objects mean that a source has changed.
+        // Objects are always requested: if they differ from those of the cached program, a source has changed.
         let made = self.objects(subject, &objects, &directory)?;
         let list: Vec<_> = made.linked.iter().chain(&made.archived).cloned().collect();
         let note = directory.join("build.json");
@@ -71,7 +71,7 @@ impl Toolchain {
         hash.text(&subject.report.function).texts(&subject.flags()).texts(subject.libs()).finish()
     }
 
-    /// The objects of the program; compiles those that are not in the cache.
+    /// Returns the objects of the program; compiles those that are not in the cache.
     fn objects(&self, subject: &Subject, cache: &Path, directory: &Path) -> Result<Objects> {
         fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
         let flags = subject.flags();
@@ -127,7 +127,7 @@ impl Toolchain {
     }
 }
 
-/// Writes a file only when it differs: its age decides whether the compiler runs again.
+/// Writes a file only if it differs: its age decides whether the compiler runs again.
 fn write(path: PathBuf, text: &str) -> Result<PathBuf> {
     if !fs::read_to_string(&path).is_ok_and(|old| old == text) {
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
@@ -138,7 +138,7 @@ fn write(path: PathBuf, text: &str) -> Result<PathBuf> {
 /// The record of a program in the cache.
 #[derive(Serialize, Deserialize)]
 struct Note {
-    /// The objects it was linked from; with other objects it is linked again.
+    /// The objects that it was linked from; it is linked again if they differ.
     objects: Vec<PathBuf>,
     /// The time it took to build it.
     seconds: f64,
@@ -146,7 +146,7 @@ struct Note {
 
 /// Compiled files.
 pub(super) struct Objects {
-    /// Linked in any case.
+    /// Always linked.
     pub(super) linked: Vec<PathBuf>,
     /// Linked if the program calls a function in them.
     pub(super) archived: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! The search for an input that takes a path: minimizes the [`Path`] objective from many starts.
+//! Searches for an input that takes a path: minimizes the [`Path`] goal from many start points.
 
 use core::ptr::NonNull;
 use std::{collections::HashSet, sync::Arc, time::Instant};
@@ -23,80 +23,83 @@ use penfuzz_mutators::{
 };
 use penfuzz_system::process::interrupts;
 
-/// Units of the first attempt; each round over the goals doubles them.
+/// Units of the first attempts; later attempts double them.
 const FIRST_BUDGET: u64 = 2_000;
 /// Units of the longest attempt.
 const LONGEST_BUDGET: u64 = 400_000;
-/// Inputs saved that got about as far.
+/// Maximum number of stored inputs that got about as far as the best one.
 const EQUALS: usize = 24;
-/// About as far: all steps but one in this many.
+/// An input got about as far as the best one if it misses at most one more step per this many steps that the best one
+/// takes.
 const ABOUT: usize = 10;
-/// Units of a turn of chain search.
+/// Units of a round of chain search.
 const CHAIN: u64 = 4_000;
-/// Units of a turn that combines such inputs.
+/// Units of a round that combines such inputs.
 const COMBINING: u64 = 4_000;
-/// The fuel of the first attempts is the whole divided by two to this power, or what a path needs.
+/// The fuel of the first attempts is the whole fuel divided by two to this power, or what the path needs if that is
+/// more.
 const FIRST_FUEL_CAP: u32 = 8;
-/// Units between two readings of the clock.
+/// Units between two checks of the clock.
 const TICK: u64 = 16;
 
-/// An input that came closer than all before, sent on the way.
+/// An input that is closer than all before it; sent during the search.
 #[derive(Debug, Clone)]
 pub struct Progress<'a> {
-    /// Which of the goals.
+    /// The index of the goal.
     pub goal: usize,
-    /// The value of `r`; 0 for a found input.
+    /// The value of `r`; 0 if the input takes the path.
     pub r: u64,
     /// The input.
     pub bytes: &'a [u8],
-    /// Evaluations so far.
+    /// Number of evaluations so far.
     pub evaluations: u64,
 }
 
-/// Inputs that have ended the process of an earlier part of the search, and the memory that shows the one under
-/// evaluation to the process that outlives this one.
+/// Inputs that have ended the process of an earlier part of the search, and shared memory in which the process that
+/// outlives this one finds the input under evaluation.
 #[derive(Debug, Clone)]
 pub struct FatalInputs {
-    /// They are not evaluated again.
+    /// Inputs that are not evaluated again.
     pub known: HashSet<Vec<u8>>,
-    /// Room for an input, in memory that is shared.
+    /// Shared memory with room for an input.
     pub shown: NonNull<u8>,
 }
 
-/// Bounds of a search.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// It ends at this time.
+    /// The time at which the search ends.
     pub until: Instant,
-    /// It ends after so many evaluations.
+    /// The number of evaluations after which the search ends.
     pub evaluations: u64,
 }
 
-/// How a search goes.
+/// Parameters of a search.
 #[derive(Debug, Clone)]
 pub struct How<'a> {
-    /// The local minimizer; the default one has [`ChainSearch`] besides.
+    /// The name of the local minimizer. The default one is combined with [`ChainSearch`].
     pub minimizer: &'a str,
     /// Seed of the pseudo-random generator.
     pub seed: u64,
-    /// When it ends.
+    /// Limits of the search.
     pub bounds: Bounds,
-    /// What it must not evaluate.
+    /// Inputs that must not be evaluated.
     pub fatal_inputs: FatalInputs,
     /// [`crate::Query::parts`].
     pub parts: &'a [Layout],
 }
 
-/// Inputs that got farthest on the way to one goal.
+/// One goal, and the inputs that got farthest on its path.
 #[derive(Debug, Clone)]
 struct PathGoal {
     path: Path,
     r: u64,
     best: Vec<u8>,
-    /// Others that got about as far, with the number of steps that they miss.
+    /// Inputs that got about as far as `best`, each with the number of steps that it misses.
     equals: Vec<(usize, Vec<u8>)>,
     missing: usize,
-    /// The branches of its steps, if each is another one: then the operands of a step's condition are those of one pass.
+    /// The branches of the steps if they are all different, otherwise empty. If they differ, the operands of a step's
+    /// condition belong to a single pass.
     steps: Vec<usize>,
 }
 
@@ -120,14 +123,14 @@ impl PathGoal {
         self.steps.get(..end).map(Chain::of_steps)
     }
 
-    /// Steps that an input may miss which got about as far.
+    /// Number of steps that an input may miss to count as having got about as far.
     fn most_missing(&self) -> usize {
         self.missing + (self.path.len() - self.missing) / ABOUT
     }
 }
 
-/// Minimizes the [`Path`] objective of several goals in turn, each from new points, from the input that got farthest, from
-/// others that got about as far, and from their combinations; budgets grow with the rounds.
+/// Minimizes the [`Path`] goals of several paths, one after another. It starts from new points, from the input that got
+/// farthest, from others that got about as far, and from combinations of these. The budgets grow with each round.
 pub struct Search<'a> {
     evaluator: &'a mut Evaluator,
     saturation: &'a Saturation,
@@ -146,7 +149,8 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Towards any of `goals`; `saturation` has the graph of the branches in scope. A name that is no minimizer's is the default's.
+    /// A search for any of `goals`. `saturation` has the graph of the branches in scope. An unknown name of a minimizer
+    /// selects the default.
     #[must_use]
     pub fn new(
         evaluator: &'a mut Evaluator,
@@ -180,7 +184,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches until an input is found (its goal) or the bounds are met. `seeds` are evaluated first.
+    /// Searches until an input is found or a limit is reached. Evaluates `seeds` first. Returns the index of the goal
+    /// of the found input.
     pub fn run(&mut self, kind: SearchKind, seeds: &[Vec<u8>], send: &mut dyn FnMut(Progress)) -> Option<usize> {
         let end = match kind {
             SearchKind::Targeted => self.targeted(seeds, send),
@@ -189,7 +194,7 @@ impl<'a> Search<'a> {
         matches!(end, Err(Stop::Found)).then(|| self.goals.iter().position(|g| g.r == 0)).flatten()
     }
 
-    /// Without any feedback: the first goal only.
+    /// Samples inputs without feedback, for the first goal only.
     fn sample(&mut self, kind: SearchKind, send: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         self.arm(0, None);
         let general = Dictionary::general();
@@ -236,7 +241,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// One attempt at one goal, from the input that got farthest, from one that got as far, or from a new one.
+    /// One attempt at one goal. Its rounds start from the input that got farthest, from one that got about as far, or
+    /// from a new one.
     fn attempt(
         &mut self,
         goal: usize,
@@ -281,7 +287,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Writes the start of a turn to `x`.
+    /// Writes the start point of a round to `x`.
     fn choose_start(&mut self, goal: usize, turn: Turn, layout: &Layout) {
         let goal = &self.goals[goal];
         match turn {
@@ -312,20 +318,20 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What a turn of an attempt begins with.
+/// The start point and method of a round of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// A new point.
+    /// From a new point.
     Fresh,
-    /// The input that got farthest.
+    /// From the input that got farthest.
     Best,
-    /// One that got about as far; short hops around it.
+    /// From one that got about as far, with short hops around it.
     Near,
-    /// The input that got farthest; short hops around it.
+    /// From the input that got farthest, with short hops around it.
     Hops,
-    /// The input that got farthest, moved by differences of others.
+    /// Moves the input that got farthest by differences of other inputs.
     Combine,
-    /// The input that got farthest; steps and repairs by the operands of the conditions on the way.
+    /// From the input that got farthest, with moves and repairs by the operands of the conditions on the path.
     Chain,
 }
 
@@ -341,9 +347,10 @@ impl Turn {
     }
 }
 
-/// Moves the input that got farthest by the difference of two others that got about as far, on the lines of their numbers: what
-/// keeps the steps that these share is often a direction in which several numbers change together. (Storn and Price,
-/// *Differential Evolution*, Journal of Global Optimization 11, 1997, with whole factors.)
+/// Moves the input that got farthest by the difference of two others that got about as far, number by number in the
+/// order of their values. A direction that keeps the steps that these inputs share is often one in which several
+/// numbers change together. (Storn and Price, *Differential Evolution*, Journal of Global Optimization 11, 1997, here
+/// with integer factors.)
 fn combine(walk: &mut Walk, x: &mut [u8], layout: &Layout, rng: &mut StdRand) -> Result<u64, Stop> {
     loop {
         let equals = &walk.goal.equals;
@@ -360,7 +367,7 @@ fn combine(walk: &mut Walk, x: &mut [u8], layout: &Layout, rng: &mut StdRand) ->
     }
 }
 
-/// The armed target as a representing function, which remembers what got farthest.
+/// The armed target as a representing function. It stores the inputs that got farthest.
 struct Walk<'a> {
     evaluator: &'a mut Evaluator,
     number: usize,
@@ -370,7 +377,8 @@ struct Walk<'a> {
     budget: u64,
     tick: u64,
     send: &'a mut dyn FnMut(Progress),
-    /// What [`RepresentingFunction::observe`] shows; it ends the turn when a further step is taken.
+    /// The conditions whose operands [`RepresentingFunction::observe`] returns. If set, the round ends when a further
+    /// step is taken.
     chain: Option<Chain>,
 }
 
@@ -434,7 +442,7 @@ impl RepresentingFunction for Walk<'_> {
             self.budget -= 1;
             return Ok(u64::MAX);
         }
-        // SAFETY: there is room for an input, and no process reads it while this one is alive.
+        // SAFETY: there is room for an input, and no other process reads it while this one is alive.
         unsafe { core::ptr::copy_nonoverlapping(x.as_ptr(), self.fatal_inputs.shown.as_ptr(), x.len()) };
         let _ = self.evaluator.run(x);
         let cost = 1 + self.evaluator.fuel_used() / budgeted::FUEL_PER_UNIT;

@@ -1,4 +1,4 @@
-//! The solvers are asked about one query, one after the other.
+//! Runs one query on several solvers, one after another, and combines their answers into a verdict.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::{
     write,
 };
 
-/// The solvers and their time.
+/// The solvers and their shared time budget.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Panel<'a> {
     pub(super) solvers: &'a [Solver],
@@ -20,7 +20,8 @@ pub(super) struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Asks one solver after the other, until two agree, one has a model, or the time is over. The query is written to `file`.
+    /// Runs one solver after another until two find the query unsatisfiable, one finds a model, or the time is over.
+    /// Writes the query to `file`, and the answers, the verdict and the model to `proof`.
     pub(super) fn ask(&self, file: &Path, query: &Query, proof: &mut Proof) -> Result<(), Error> {
         write(file, &query.text())?;
         let (mut sat, mut unsat) = (None, 0);
@@ -32,7 +33,7 @@ impl Panel<'_> {
                 Answer::Unsat => unsat += 1,
                 Answer::Unknown | Answer::Late | Answer::Failed(_) => {}
             }
-            // After a model one more solver is asked only if another has contradicted it.
+            // Once a model is known, a further answer cannot turn the verdict into a proof.
             if unsat == 2 || sat.is_some() {
                 break;
             }

@@ -1,5 +1,6 @@
-//! Proofs that comparisons never have a boundary value, that operations never raise an exception, and that loops never make so many rounds
-//! (the criteria `boundary`, `exceptions`, and `loop`). They are sites of the translation as branches are, and asked about in the same way
+//! Proofs that goals of the criteria `boundary`, `exceptions` and `loop` are infeasible: that a comparison never has a
+//! boundary value, that an operation never raises an exception, that a loop never makes a given number of iterations.
+//! In the translation these goals are sites, as branches are, so their queries are made in the same way
 //! (`pass/smt/sides.cc`, `exceptions.cc`, `loops.cc`).
 
 use std::{collections::BTreeMap, path::Path};
@@ -10,7 +11,8 @@ use penfuzz_report::{Branch, Report, Site, Status, criterion_goals::CriterionGoa
 
 use super::{Limits, Prover, solver};
 
-/// Asks about the boundary values, exceptions and rounds of loops that no test has, and notes those that are infeasible.
+/// Runs the solvers on the boundary values, exceptions and loop iterations that no test has, and marks the infeasible
+/// ones in `report`.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -22,13 +24,14 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
         return Ok(());
     }
     for (goal, _) in &open {
-        // What an earlier call proved is asked again: its query may be gone.
+        // Earlier proofs are repeated, because their queries may have been deleted.
         let goal = &mut report.criterion_goals[*goal];
         (goal.proved_infeasible, goal.proof) = (false, None);
     }
     let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
     if open.iter().any(|(goal, _)| report.criterion_goals[*goal].criterion == "loop") {
-        // Functions of other sources may call the function again, and then its record has rounds of several activations.
+        // If functions of other sources call the function again, its record mixes the iterations of several
+        // activations.
         prover.link()?;
     }
     for place in open {
@@ -44,7 +47,8 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
     Ok(())
 }
 
-/// The goals without a test that can be asked about: one of each criterion in turn, so that none uses up the time of the others.
+/// The goals without a test that have a place in the compiled code. The criteria alternate, so that none uses up the
+/// time of the others.
 fn open_in_turn(goals: &[CriterionGoal]) -> Vec<usize> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut open = Vec::new();
@@ -57,8 +61,9 @@ fn open_in_turn(goals: &[CriterionGoal]) -> Vec<usize> {
     open.into_iter().map(|(_, i)| i).collect()
 }
 
-/// A report whose sites are the goals of another one, in their order and with one branch each. Its tests cover those that have a place in the
-/// compiled code: boundary values, exceptions, and rounds of loops, but for those of an older penfuzz.
+/// Returns a copy of `report` whose sites are its criterion goals, in their order and with one branch each. A test
+/// covers those of its goals that have a place in the compiled code: boundary values, exceptions, and loop iterations.
+/// Goals in reports of older versions have none.
 pub(super) fn as_sites(report: &Report) -> Report {
     let goals = &report.criterion_goals;
     let mut all = report.clone();

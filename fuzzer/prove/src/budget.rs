@@ -1,4 +1,4 @@
-//! The time that solvers may take.
+//! The time budget of the solvers.
 
 use std::{cell::Cell, path::Path, time::Duration};
 
@@ -10,7 +10,8 @@ use super::{
     solver::{Answer, Solver},
 };
 
-/// What is left of the time of all solvers. Time in which they wait for a processor does not count, and neither does that of translating.
+/// The remaining time of all solvers. Time in which a solver waits for a processor does not count, and neither does the
+/// time of the translation.
 #[derive(Debug)]
 pub struct Budget {
     each: Duration,
@@ -18,31 +19,32 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The time within these limits.
+    /// A full budget within these limits.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { each: limits.each, left: Cell::new(limits.all) }
     }
 
-    /// Is no time left, or has the user interrupted?
+    /// Returns true if no time is left, or if the user has interrupted.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.left.get().is_zero() || interrupts::requested()
     }
 
-    /// What will be left when solvers have taken the time of so many whole queries from now on.
+    /// The time that is left after `queries` further queries of maximal length.
     #[must_use]
     pub fn after(&self, queries: u32) -> Duration {
         self.left.get().saturating_sub(self.each * queries)
     }
 
-    /// Is no more than this left?
+    /// Returns true if at most `time` is left.
     #[must_use]
     pub fn is_down_to(&self, time: Duration) -> bool {
         self.left.get() <= time
     }
 
-    /// Asks a solver, for at most this part of the time of one query. `None` when no time is left, or the user has interrupted.
+    /// Runs a solver on the query in `file`, for at most the time of one query divided by `part`. Returns `None` if no
+    /// time is left, or if the user has interrupted.
     #[must_use]
     pub fn ask(&self, solver: &Solver, file: &Path, part: u32) -> Option<(Answer, proof::Answer)> {
         let time = self.left.get().min(self.each / part);
@@ -54,7 +56,7 @@ impl Budget {
         Some((answer, shown))
     }
 
-    /// What a solver prints for a query that asks for values, too.
+    /// What a solver prints for a query that also requests values (`get-value`). This time does not count.
     #[must_use]
     pub fn values(&self, solver: &Solver, file: &Path) -> Option<String> {
         solver.values(file, self.each)

@@ -1,5 +1,6 @@
-//! Checks the translation against executions: a branch that an emitted test takes must be possible with the arguments of the test. A
-//! solver that finds otherwise shows a fault of the translation, and then no proof can be believed.
+//! Checks the translation against executions: if an emitted test takes a branch, the query for this branch, with the
+//! arguments of the test, must be satisfiable. If a solver finds it unsatisfiable, the translation is wrong and no
+//! proof can be trusted.
 
 use std::{collections::BTreeSet, fmt::Write, path::Path, time::Duration};
 
@@ -18,23 +19,24 @@ use super::{
     together::{self, Places},
 };
 
-/// The bits of the widest argument.
+/// The mask for the bits of the widest argument, a `long double` of x86.
 const WIDEST: u128 = (1 << extended::BITS) - 1;
 
-/// The queries about branches that tests take.
+/// The results of the queries about branches that tests take.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Queries that a solver found possible, as they must be.
+    /// Number of queries that a solver found satisfiable, as expected.
     pub possible: usize,
-    /// Queries without an answer.
+    /// Number of queries without an answer.
     pub unknown: usize,
-    /// Branches without a query, or with one in which the arguments cannot be fixed.
+    /// Number of branches without a query, or whose query cannot be given the arguments of the test.
     pub without_query: usize,
-    /// What solvers found impossible although it happened.
+    /// The branches and paths that a test takes although a solver found them impossible.
     pub contradictions: Vec<String>,
 }
 
-/// Asks about each branch of the function under test that a test takes, and each boundary value that a test has.
+/// Checks each branch of the function under test that a test takes, and each boundary value that a test has. A query
+/// may take `each`.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -56,7 +58,7 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
     Ok(checked)
 }
 
-/// Asks about the paths of tests, each the number of a test from 0, and the first branches that it takes.
+/// Checks the paths of tests. `paths` has for each the index of its test, and the first branches that the test takes.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -92,7 +94,7 @@ pub fn check_paths(
 }
 
 impl Checked {
-    /// Notes what was found of a branch or a path that a test with these arguments takes.
+    /// Counts the verdict about a branch or a path that a test with these arguments takes.
     fn note(&mut self, verdict: Option<Verdict>, what: &str, report: &Report, args: &[Arg]) {
         match verdict {
             Some(Verdict::Satisfiable | Verdict::SatisfiableIfFree) => self.possible += 1,
@@ -107,7 +109,7 @@ impl Checked {
 }
 
 impl Prover {
-    /// Asks about each branch that a test takes.
+    /// Checks each branch that a test takes.
     fn check_all(&self, report: &Report, each: Duration, checked: &mut Checked) -> Result<(), Error> {
         for (test, place) in report.tests.iter().flat_map(|t| t.covers.iter().map(move |place| (t, *place))) {
             if interrupts::requested() {
@@ -121,7 +123,7 @@ impl Prover {
         Ok(())
     }
 
-    /// What the first solver finds of a branch with these arguments; `None` if there is no such query.
+    /// The first solver's verdict about a branch with these arguments; `None` if there is no such query.
     fn is_possible(
         &self,
         report: &Report,
@@ -131,7 +133,7 @@ impl Prover {
     ) -> Result<Option<Verdict>, Error> {
         let site = &report.sites[place.0];
         let Ok((translation, slice)) = self.slice(report, place) else { return Ok(None) };
-        // Another function, or another call of this one, has other arguments.
+        // The arguments of the test are only those of the first call of the function under test.
         let is_first_call = site.code.as_ref().is_some_and(|c| c.symbol == report.signature.symbol);
         if !is_first_call || translation.is_recursive {
             return Ok(None);
@@ -165,13 +167,13 @@ impl Prover {
     }
 }
 
-/// Gives an argument its value, if the query has it.
+/// Replaces the declaration of an argument by a definition with its value, if the query declares it.
 fn fix(slice: &mut Slice, number: usize, arg: &Arg) {
     let declared = format!("(declare-fun arg{number} () (_ BitVec ");
     let Some(at) = slice.lines.iter().position(|line| line.starts_with(&declared)) else { return };
     let width: Option<u32> = slice.lines[at][declared.len()..].split(')').next().and_then(|w| w.parse().ok());
     let bits = u128::from_str_radix(arg.bits.trim_start_matches("0x"), 16).ok();
-    // Of a `long double` its bytes in memory are given.
+    // The bits of a `long double` are reported as its bytes in memory, first byte first.
     let bits = if width == Some(extended::BITS) { bits.map(|b| u128::swap_bytes(b) & WIDEST) } else { bits };
     let (Some(width), Some(bits)) = (width.filter(|w| *w <= extended::BITS), bits) else { return };
     let kept = bits & ((1 << width) - 1);

@@ -1,4 +1,4 @@
-//! The query about one branch as a file that says what it is about, and that any solver of `QF_BVFP` can check again.
+//! The file of a query: it states its question and result in comments, and any solver of `QF_BVFP` can check it again.
 
 use std::fmt::Write;
 
@@ -7,23 +7,23 @@ use penfuzz_target::program::Rounding;
 
 use super::slice::Slice;
 
-/// The question.
+/// A query: can an execution fulfil the goal of a slice?
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// The lines that it needs.
+    /// The definitions that the query needs, and its goal.
     pub slice: &'a Slice,
     /// Rounding modes in which the function is called.
     pub rounding: Rounding,
 }
 
 impl Query<'_> {
-    /// In SMT-LIB: unsatisfiable if no execution takes the branch.
+    /// The query in SMT-LIB. It is unsatisfiable if no execution takes the branch.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}(assert {})\n(check-sat)\n", self.definitions(), self.slice.goal)
     }
 
-    /// What comes before the question.
+    /// The part of the query before the assertion of its goal.
     #[must_use]
     pub fn definitions(&self) -> String {
         let mut out = String::from("(set-logic QF_BVFP)\n");
@@ -38,25 +38,25 @@ impl Query<'_> {
         out
     }
 
-    /// The same, and the values of the arguments in a model.
+    /// The query, extended to print the values of the arguments in a model.
     #[must_use]
     pub fn with_values(&self) -> String {
         self.with_values_of(&self.slice.arguments.join(" "))
     }
 
-    /// The same, and the values of these names.
+    /// The query, extended to print the values of `names` (separated by spaces) in a model.
     #[must_use]
     pub fn with_values_of(&self, names: &str) -> String {
         format!("(set-option :produce-models true)\n{}(get-value ({names}))\n", self.text())
     }
 }
 
-/// What the file states besides the query.
+/// What the comments of the file state.
 #[derive(Debug)]
 pub struct About<'a> {
-    /// The question, its place in the source, and what the answers mean; a line each.
+    /// The question, its place in the source, and the meaning of the answers, one line each.
     pub question: &'a [String],
-    /// The hash of the code.
+    /// The hash of the code, in hexadecimal digits.
     pub hash: &'a str,
     /// Options of the compiler.
     pub flags: &'a [String],
@@ -64,12 +64,12 @@ pub struct About<'a> {
     pub proof: &'a Proof,
 }
 
-/// The file.
+/// The contents of the file: comments, then the query.
 #[must_use]
 pub fn text(about: &About, query: &Query) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
-        // A comment ends with its line.
+        // A control character, such as a newline, would end the comment.
         let _ = writeln!(out, "; {}", text.replace(|c: char| c.is_control(), " "));
     };
     about.question.iter().for_each(|text| line(text.clone()));
@@ -92,7 +92,7 @@ pub fn text(about: &About, query: &Query) -> String {
     out + &query.text()
 }
 
-/// The values of a model: names and hexadecimal digits.
+/// Parses the values of arguments that a solver prints: pairs of a name and hexadecimal digits.
 #[must_use]
 pub fn values_of(text: &str) -> Vec<(String, String)> {
     let spaced = text.replace(['(', ')'], " ");

@@ -1,7 +1,9 @@
-//! Tries all inputs of a function that has few: what none of them takes is proved, whatever solvers make of it.
+//! Evaluates all inputs of a function that has few. A branch that none of them takes is proved unreachable,
+//! independently of solvers.
 //!
-//! The proof is about the compiled code that ran, in the rounding mode to nearest. The function has one number of at most 32 bits (or
-//! several that have as many together), and nothing else that it reads keeps a value from one call to the next.
+//! The proof is about the compiled code that ran, in the rounding mode to nearest. It requires that the arguments are
+//! numbers of at most 32 bits together, and that nothing else that the function reads keeps a value from one call to
+//! the next.
 
 use std::{fmt::Write, path::Path, time::Duration};
 
@@ -27,11 +29,11 @@ use super::{
     write,
 };
 
-/// The name of the method among those of solvers.
+/// The name of this method in lists of solvers.
 const METHOD: &str = "exhaustion";
 
-/// Tries all inputs if there are few and branches are open, and writes the report in `dir` again. An input that takes an open branch becomes
-/// its model; returns whether there is one.
+/// Evaluates all inputs if there are few and branches are open, and writes the reports in `dir` again. An input that
+/// takes an open branch becomes its model. Returns whether there is such an input.
 ///
 /// # Errors
 /// When the target cannot be loaded, or files cannot be written.
@@ -71,14 +73,14 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     Ok(proof.verdict == Verdict::Satisfiable)
 }
 
-/// Bits of each argument, if these are numbers and few.
+/// The width of each argument in bits; `None` if one is not a number, or if they have too many bits together.
 fn widths(report: &Report) -> Option<Vec<u32>> {
     let kinds = report.signature.parameters.iter().map(|p| kind_named(&p.kind).filter(|_| !p.pointer));
     let widths: Vec<u32> = kinds.map(|kind| Some(kind?.mask().count_ones())).collect::<Option<_>>()?;
     (!widths.is_empty() && widths.iter().sum::<u32>() <= exhaust::MOST_BITS).then_some(widths)
 }
 
-/// Are there no inputs besides the arguments, and no conditions on these?
+/// Returns true if the arguments are the only inputs and have no constraints.
 fn is_plain(campaign: &Trusted, report: &Report) -> bool {
     let s = &report.signature;
     report.rounding.is_nearest()
@@ -93,7 +95,7 @@ fn is_proved(report: &Report, (i, j): (usize, usize)) -> bool {
     report.sites[i].branches[j].proof.as_ref().is_some_and(Proof::is_proved)
 }
 
-/// What is stated about each of the branches; nothing if not all inputs were tried, and none takes one.
+/// The result for each of the branches; `None` if no input was found and not all inputs were evaluated without a fault.
 fn outcome(tried: &Tried, found: Option<Vec<u8>>, widths: &[u32], seconds: f64) -> Option<Proof> {
     let mut proof = Proof::missing("");
     proof.free.clear();
@@ -121,7 +123,8 @@ fn outcome(tried: &Tried, found: Option<Vec<u8>>, widths: &[u32], seconds: f64) 
     Some(proof)
 }
 
-/// Writes it into the report. A model is of one of the branches, and not of each: the campaign runs it and finds of which.
+/// Writes the result into the report. A model takes one of the branches, not all of them: the campaign finds out which
+/// when it evaluates the model.
 fn state(report: &mut Report, open: &[(usize, usize)], numbers: &[Option<usize>], proof: &Proof) {
     let file = file_of(report);
     let mut all = Vec::new();

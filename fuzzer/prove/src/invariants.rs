@@ -1,12 +1,14 @@
-//! Loop invariants: which of the candidates that the pass proposes (`pass/smt/invariants.cc`) hold.
+//! Loop invariants: finds which of the candidates that the pass proposes (`pass/smt/invariants.cc`) hold.
 //!
-//! All candidates are assumed where control has passed the headers of the loops, and solvers look for an execution in which one does not
-//! hold when control enters its loop (*base*), or is lost by an iteration (*step*). Such candidates are dropped, until none is left that
-//! can be violated (Flanagan and Leino, *Houdini, an annotation assistant for ESC/Java*, 2001). The rest then holds at each visit of a header,
-//! by induction over the visits of all headers. As for a branch, two solvers must find it.
+//! All candidates are assumed wherever control has passed the headers of the loops. Solvers look for an execution in
+//! which a candidate does not hold when control enters its loop (*base*), or in which an iteration loses it (*step*).
+//! Such candidates are dropped, until none of the rest can be violated (Flanagan and Leino, *Houdini, an annotation
+//! assistant for ESC/Java*, 2001). The rest then holds at each visit of a header, by induction over the visits of all
+//! headers. As for a branch, two solvers must agree.
 //!
-//! A query is about base or step of one loop. Its lines have no value of a header that control passes later, and in a base none of the loop
-//! itself, so nothing is assumed of these: candidates that contradict each other would hide that they do not hold.
+//! Each query is about the base or the step of one loop. Its lines contain no value of a header that control passes
+//! later, and in a base query no value of the header of the loop itself. So nothing is assumed about these values.
+//! Otherwise candidates that contradict each other would make the query unsatisfiable and hide that they do not hold.
 
 use std::{collections::BTreeSet, fmt::Write, path::Path, time::Duration};
 
@@ -21,26 +23,27 @@ use super::{
     write,
 };
 
-/// Solvers that must find that no candidate is violated, if there are so many.
+/// Number of solvers that must find that no candidate is violated, if as many are installed.
 const AGREEING: usize = 2;
-/// One candidate alone has this part of the time of a query.
+/// A query about a single candidate may take the time of one query divided by this.
 const ALONE: u32 = 4;
-/// After the time of so many whole queries, a set without an answer is dropped: no candidate of it is examined alone.
+/// After solvers have used the time of this many queries of maximal length, a set without an answer is dropped as a
+/// whole: its candidates are no longer examined one by one.
 const PATIENCE: u32 = 4;
 
-/// What was found out about the candidates of one function.
+/// The results for the candidates of one function.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Those that were examined, by their names.
+    /// The names of the candidates that were examined.
     pub examined: Vec<String>,
-    /// Those that hold.
+    /// The candidates that hold.
     pub held: Vec<Invariant>,
-    /// How often candidates were examined.
+    /// Number of calls of [`Examiner::examine`] with results in here.
     pub examinations: usize,
 }
 
 impl Found {
-    /// Adds what was found out for another branch: what holds in two sets together holds.
+    /// Adds the results for another branch. Invariants of two sets also hold together.
     pub fn add(&mut self, other: Self) {
         self.examined.extend(other.examined);
         let is_new = |new: &Invariant| self.held.iter().all(|known| known.name != new.name);
@@ -50,31 +53,31 @@ impl Found {
     }
 }
 
-/// How candidates are examined.
+/// Examines the candidates of a function.
 #[derive(Debug)]
 pub struct Examiner<'a> {
-    /// In the order in which they are asked.
+    /// The solvers, in the order in which they are run.
     pub solvers: &'a [Solver],
-    /// Their time.
+    /// Their time budget.
     pub budget: &'a Budget,
     /// Rounding modes in which the function is called.
     pub rounding: Rounding,
-    /// Queries are written here, and at last the evidence.
+    /// The file of the current query, and at the end of the evidence.
     pub file: &'a Path,
 }
 
-/// What one solver finds of a set of candidates.
+/// What one solver finds out about a set of candidates.
 enum Round<'a> {
-    /// None can be violated if all hold.
+    /// If all hold, no iteration and no entry violates any.
     Inductive,
-    /// These may hold; the others do not, or it has no answer about them.
+    /// The candidates that are left. The others can be violated, or the solver has no answer about them.
     Smaller(Vec<&'a Invariant>),
-    /// The time is over.
+    /// No time is left.
     Late,
 }
 
 impl Examiner<'_> {
-    /// Examines the candidates that a condition depends on.
+    /// Examines the candidates that the condition `goal` depends on.
     ///
     /// # Errors
     /// When a query cannot be written.
@@ -101,7 +104,8 @@ impl Examiner<'_> {
         Ok(Found { examined, held: left.into_iter().cloned().collect(), ..Found::default() })
     }
 
-    /// Asks about each set, and about each candidate alone of a set without an answer, while more time than `patient_until` is left.
+    /// Runs the solver on each set of candidates. If it has no answer about a set, and while more time than
+    /// `patient_until` is left, runs it on each candidate of the set alone.
     fn round<'a>(
         &self,
         solver: &Solver,
@@ -137,7 +141,8 @@ impl Examiner<'_> {
         Ok(if left.len() == all.len() { Round::Inductive } else { Round::Smaller(left) })
     }
 
-    /// Asks whether one of these conditions can be true, and if so, which are in a model. `None` when the time is over.
+    /// Finds out whether one of the conditions `violated` can be true, and if so, which ones are true in a model.
+    /// Returns `None` if no time is left.
     fn ask(
         &self,
         solver: &Solver,
@@ -158,7 +163,7 @@ impl Examiner<'_> {
         Ok(Some((answer, true_in(&values))))
     }
 
-    /// A file that prints `unsat` twice for each invariant.
+    /// The text of a file for which a solver prints `unsat` twice for each invariant.
     fn evidence(&self, translation: &Translation, held: &[&Invariant], agreeing: &[&Solver]) -> String {
         let all: Vec<_> = groups(held).into_iter().flatten().collect();
         let Some(mut slice) = translation.lines_for(any_of(&all), held) else { return String::new() };
@@ -191,7 +196,7 @@ impl Examiner<'_> {
     }
 }
 
-/// The conditions of one query each: base, and step, of each loop.
+/// The conditions of each query: for each loop those of its base, and those of its step.
 fn groups(all: &[&Invariant]) -> Vec<Vec<String>> {
     let loops: BTreeSet<usize> = all.iter().map(|c| c.r#loop).collect();
     let of = |number: usize| all.iter().filter(move |c| c.r#loop == number);
@@ -202,7 +207,7 @@ fn any_of(conditions: &[String]) -> String {
     if let [one] = conditions { one.clone() } else { format!("(or {})", conditions.join(" ")) }
 }
 
-/// The names that are true in the values of a model: `((inv1_base true) (inv1_step false))`.
+/// The names that are true in the values of a model, such as `((inv1_base true) (inv1_step false))`.
 fn true_in(values: &str) -> Vec<String> {
     let spaced = values.replace(['(', ')'], " ");
     let words: Vec<_> = spaced.split_whitespace().collect();

@@ -1,10 +1,11 @@
-//! Asks solvers about the branches that no input takes: proved unreachable, or not, and why not.
+//! Finds out with SMT solvers whether branches that no input takes are unreachable, and if not, why.
 //!
-//! 1. The sources are compiled once more, and the pass writes what each function means ([`translation`], `pass/smt/`). What has no exact
-//!    meaning there is a free value: not stated means not proved.
-//! 2. For each open branch the definitions that it needs are a query ([`slice`], [`evidence`]): unsatisfiable if no execution takes it.
-//! 3. Solvers are separate programs ([`solver`]), each with a time limit. A branch is proved unreachable if two of them find that there
-//!    is no model and none finds one.
+//! 1. Compiles the sources again. The pass writes the meaning of each function as SMT-LIB definitions ([`translation`],
+//!    `pass/smt/`). A value without an exact translation is free, so nothing about it can be proved.
+//! 2. Makes a query of the definitions that an open branch needs ([`slice`], [`evidence`]). It is unsatisfiable if no
+//!    execution takes the branch.
+//! 3. Runs solvers, which are separate programs ([`solver`]), each with a time limit. A branch is proved unreachable if
+//!    two of them find the query unsatisfiable and none finds a model.
 
 mod ask;
 pub mod beside;
@@ -37,22 +38,22 @@ use penfuzz_system::files::atomic;
 
 use self::{prover::Prover, stated::Stated};
 
-/// The directory of the queries, in that of a campaign.
+/// The directory of the queries, within the output directory of a campaign.
 pub const PROOFS: &str = "proofs";
 
-/// Time for solvers.
+/// Time limits of solvers, and an assumption of the proofs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For one solver and one branch.
+    /// Time for one solver and one query.
     pub each: Duration,
-    /// For all branches.
+    /// Time for all solvers and all queries.
     pub all: Duration,
     /// Assumes that no code outside of the target's sources writes their global variables.
     pub closed_world: bool,
 }
 
 impl Limits {
-    /// In a campaign that took this time so far: a tenth of it, at least 2 s and at most a minute.
+    /// The limits after a campaign of this length: for all queries a tenth of it, at least 2 s and at most a minute.
     #[must_use]
     pub fn after(campaign: Duration) -> Self {
         let all = (campaign / 10).clamp(Duration::from_secs(2), Duration::from_mins(1));
@@ -60,25 +61,25 @@ impl Limits {
     }
 }
 
-/// What became of the open branches of a report.
+/// The results for the open branches of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Open branches that were asked about.
+    /// Number of open branches with a query.
     pub asked: usize,
-    /// Proved unreachable by two solvers.
+    /// Number of branches that are proved unreachable.
     pub proved: usize,
     /// No solver is installed.
     pub without_solver: bool,
 }
 
-/// Asks about each open branch of `report`, and writes the reports in `dir` again, with the answers.
+/// Runs the solvers on each open branch of `report`, and writes the reports in `dir` again, with the proofs.
 ///
 /// # Errors
 /// When files cannot be written.
 pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
     let proofs = dir.join(PROOFS);
     if proofs.is_dir() {
-        // Those of paths stay: no other call asks about them.
+        // Queries about paths are kept: they belong to goals that this call does not examine.
         let of_paths = report.criterion_goals.iter().filter(|goal| goal.code.is_none());
         let kept: Vec<_> = of_paths.filter_map(|goal| Some(dir.join(goal.proof.as_ref()?))).collect();
         remove_queries(&proofs, |path| !is_of_mutant(path) && !kept.iter().any(|kept| kept == path))?;
@@ -87,7 +88,7 @@ pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Li
     ask_about(dir, manifest, report, &goals, limits)
 }
 
-/// Does the same about each open branch of which nothing is stated yet; first about those that only one solver has an answer about.
+/// Does the same for each open branch without a verdict, first for those that only one solver has proved unreachable.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -97,8 +98,8 @@ pub fn complete_rest(dir: &Path, manifest: &Manifest, report: &mut Report, limit
     ask_about(dir, manifest, report, &goals, limits)
 }
 
-/// The branches that no input takes and of which nothing is stated, as indices into the sites and their branches. What one solver
-/// found counts as stated when another has agreed, or contradicted: it may have had no time.
+/// The branches that no input takes and that have no verdict yet, as indices into the sites and their branches. They
+/// include branches that only one solver has proved: the other solvers may have had no time.
 pub fn unstated(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
     open_branches(report).into_iter().filter(|(i, j)| {
         let proof = report.sites[*i].branches[*j].proof.as_ref();
@@ -165,7 +166,7 @@ fn is_of_mutant(query: &Path) -> bool {
     query.to_string_lossy().contains(mutants::IN_NAME)
 }
 
-/// The queries of an earlier call may be about other branches, or other mutants.
+/// Removes old queries from `dir`. Queries of an earlier call may be about other branches or other mutants.
 fn remove_queries(dir: &Path, is_old: impl Fn(&Path) -> bool) -> Result<(), Error> {
     for entry in fs::read_dir(dir).map_err(|e| failed(dir, "cannot be read", e))?.flatten() {
         let path = entry.path();
@@ -177,7 +178,7 @@ fn remove_queries(dir: &Path, is_old: impl Fn(&Path) -> bool) -> Result<(), Erro
     Ok(())
 }
 
-/// A name as a part of that of a file.
+/// Makes a name usable in a file name: replaces other characters than letters, digits and `_`, and keeps at most 80.
 fn plain(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     plain.chars().take(80).collect()

@@ -1,4 +1,4 @@
-//! The values of models as inputs, for functions that take numbers and pointers.
+//! Converts models of solvers to inputs, for functions that take numbers and pointers.
 
 use penfuzz_target::inputs::{Converted, Decoding, Form as Conversion, Memory, Target, extended};
 
@@ -8,18 +8,19 @@ use penfuzz_report::{
     proof::{Proof, Verdict},
 };
 
-/// Bytes of a pointer, and of a `long double` of x86.
+/// Size in bytes of a pointer, and of a `long double` of x86.
 const POINTER: usize = 8;
 const EXTENDED: usize = 10;
 
-/// The inputs of models for the arguments of a function.
+/// The inputs of the models in `proofs`, for the arguments of a function.
 #[must_use]
 pub fn inputs_of<'a>(signature: &Signature, proofs: impl Iterator<Item = &'a Proof>) -> Vec<Vec<u8>> {
     let Some(form) = Form::of(signature) else { return Vec::new() };
     proofs.filter(|p| has_model(p)).map(|p| form.input(p)).collect()
 }
 
-/// The inputs of the models in a report, each once.
+/// The inputs of the models in a report, without duplicates. Only branches of the function under test have usable
+/// models.
 #[must_use]
 pub fn inputs(report: &Report) -> Vec<Vec<u8>> {
     let own = report.sites.iter().flat_map(|s| {
@@ -32,7 +33,7 @@ pub fn inputs(report: &Report) -> Vec<Vec<u8>> {
     all
 }
 
-/// Is each parameter a number that is passed by value?
+/// Returns true if each parameter is a number that is passed by value.
 #[must_use]
 pub fn are_numbers(signature: &Signature) -> bool {
     let is_wide = |number: usize| extended_at(signature, number).is_some();
@@ -44,7 +45,7 @@ fn has_model(proof: &Proof) -> bool {
     matches!(proof.verdict, Verdict::Satisfiable | Verdict::SatisfiableIfFree) && !proof.model.is_empty()
 }
 
-/// The place in an input of a parameter that is a `long double` of x86.
+/// The offset in an input of a parameter that is a `long double` of x86; `None` for other parameters.
 fn extended_at(signature: &Signature, number: usize) -> Option<usize> {
     let decoding = signature.decoding.as_ref()?;
     let (_, at) = decoding.parameters.get(number)?;
@@ -52,17 +53,18 @@ fn extended_at(signature: &Signature, number: usize) -> Option<usize> {
     decoding.blocks.first()?.converted.iter().find(is_there).map(|c| c.from)
 }
 
-/// A value in a model: an argument, or bytes behind pointers. `arg0.8x8.0x4` are the first 4 bytes of what the pointer of 8 bytes leads to that
-/// lies at byte 8 of what argument 0 leads to.
+/// The name of a value in a model: an argument, or bytes behind pointers. For example, `arg0.8x8.0x4` is reached in two
+/// steps: argument 0 points to a memory that has a pointer of 8 bytes at offset 8; the value is the first 4 bytes of
+/// the memory that this pointer points to.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     argument: usize,
-    /// Of each step its place and its bytes.
+    /// For each step the offset and the size in bytes.
     steps: Vec<(usize, usize)>,
 }
 
 impl Name {
-    /// `None` for another name.
+    /// Parses a name; `None` if it is not that of an input value.
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.strip_prefix("arg")?.split('.');
         let argument = words.next()?.parse().ok()?;
@@ -72,22 +74,25 @@ impl Name {
     }
 }
 
-/// Is this the name of a value that an input has?
+/// Returns true if this is the name of a value that inputs contain.
 #[must_use]
 pub fn is_input(name: &str) -> bool {
     Name::parse(name).is_some()
 }
 
-/// How inputs are made of the values of models.
+/// How the values of a model are stored in an input.
 enum Form<'a> {
-    /// The bytes of the arguments, or of what they point to: of each its number, place and size, and whether it is a pointer.
+    /// The bytes of the arguments, or of what they point to. Each part has the number, offset and size of an argument,
+    /// and whether it is a pointer.
     Packed { size: usize, parts: Vec<(usize, usize, usize, bool)> },
-    /// Of each parameter its place in the frame, and the bytes of an argument that is a number.
+    /// Bytes that are decoded to arguments. `places` has for each parameter its offset in the frame and its size in
+    /// bytes.
     Decoded { decoding: &'a Decoding, frame: &'a Memory, places: Vec<(usize, usize)> },
 }
 
 impl<'a> Form<'a> {
-    /// `None` if an argument is neither a number nor a pointer, or if there is more than one call: the numbers in queries are others then.
+    /// `None` if an argument is neither a number nor a pointer, or if an input makes several calls: queries then number
+    /// the arguments in another way.
     fn of(signature: &'a Signature) -> Option<Self> {
         if !signature.makers.is_empty() || signature.calls > 0 {
             return None;
@@ -123,7 +128,7 @@ impl<'a> Form<'a> {
         Some(Self::Decoded { decoding, frame, places })
     }
 
-    /// What is not in the query can have any value, and is 0.
+    /// The input of a model. Values that the query does not contain are free, and become 0.
     fn input(&self, proof: &Proof) -> Vec<u8> {
         let size = match self {
             Self::Packed { size, .. } => *size,
@@ -138,7 +143,7 @@ impl<'a> Form<'a> {
         x
     }
 
-    /// Writes a value to an input that has it.
+    /// Writes a value to an input, if the input contains it.
     fn store(&self, name: &Name, bits: u128, x: &mut [u8]) {
         match self {
             Self::Packed { parts, .. } => {
@@ -163,7 +168,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// What a pointer at this place of a memory leads to, if that is the first element of a block.
+/// The block that a pointer at offset `at` of `memory` points to, if it points to the first element of a block.
 fn block_at<'a>(decoding: &'a Decoding, memory: &Memory, at: usize) -> Option<&'a Memory> {
     match memory.pointers.iter().find(|p| p.at == at)?.target {
         Target::Block(number) => decoding.blocks.get(number),
@@ -171,7 +176,7 @@ fn block_at<'a>(decoding: &'a Decoding, memory: &Memory, at: usize) -> Option<&'
     }
 }
 
-/// Writes these bits to the bytes of an input that a place of a memory, and its number of bytes, is made of.
+/// Writes bits to those bytes of an input that the `size` bytes at offset `at` of `memory` are decoded from.
 fn store(memory: &Memory, (at, size): (usize, usize), bits: u128, x: &mut [u8]) {
     if let Some(pointer) = memory.pointers.iter().find(|p| p.at == at) {
         if let Some(null) = pointer.null {

@@ -1,8 +1,9 @@
-//! Asks solvers about mutants that no input kills: proved equivalent, or not.
+//! Finds out with solvers whether mutants that no input kills are equivalent to the original.
 //!
-//! For each mutant there are up to two questions, of which `unsat` for one is enough. Can it be *infected*, that is, compute another value at its place than
-//! the original? Can it *differ*: have another result, or do something else on the way that is seen outside? The pass writes both
-//! (`pass/smt/mutants.cc`); docs/mutation.md says why the answers hold.
+//! There are up to two questions about each mutant. Can it be *infected*, that is, can it compute another value at its
+//! place than the original? Can it *differ*, that is, can its result or an effect that is visible outside be another
+//! one? If one query is unsatisfiable, the mutant is equivalent. The pass writes both conditions
+//! (`pass/smt/mutants.cc`). docs/mutation.md explains why the answers are sound.
 
 use std::{
     collections::BTreeSet,
@@ -37,35 +38,36 @@ use super::{
 /// A part of the names of files about mutants.
 pub const IN_NAME: &str = ".mutant-";
 
-/// A mutant in the compiled code.
+/// A mutant in the compiled code that no input kills.
 #[derive(Debug)]
 pub struct Survivor<'a> {
-    /// The name of its function for the linker.
+    /// The linker symbol of its function.
     pub symbol: &'a str,
-    /// The number of its point in the function, and its own there.
+    /// The number of its mutation point in the function, and its own number at that point.
     pub number: (usize, usize),
-    /// Is there an input that infects it? Then this is not asked.
+    /// True if an input infects it: then only the question whether it can differ is examined.
     pub is_infected: bool,
-    /// Its operator, its change and its place.
+    /// Its operator, its change and its place in the source.
     pub mutant: &'a Mutant,
 }
 
-/// What solvers found of mutants.
+/// The solvers' results about mutants.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// For each survivor; `None` where the time was over.
+    /// The result for each survivor; `None` if no time was left for it.
     pub proofs: Vec<Option<Proof>>,
-    /// Inputs of models: each should infect or kill a mutant.
+    /// Inputs of models. Each should infect or kill a mutant.
     pub inputs: Vec<Vec<u8>>,
     /// No solver is installed.
     pub without_solver: bool,
 }
 
-/// In a translation: whether an overflow has the bits that processors compute. Not, unless nothing is proved otherwise.
+/// The declaration in a translation that says whether integer overflow wraps around, as processors compute it. Queries
+/// first assume that it does not, and that it does only if nothing is proved otherwise.
 const WRAPS: &str = "(declare-fun wraps () Bool)";
 const IF_IT_WRAPS: &str = "an integer operation that overflows wraps around";
 
-/// The questions about a mutant, by the names of their conditions.
+/// A question about a mutant. [`Question::name`] is the prefix of the name of its condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     Infects,
@@ -93,7 +95,8 @@ impl Question {
     }
 }
 
-/// Asks about `survivors` of the target of a campaign in `dir`; `flag` is the option with which their mutants were compiled.
+/// Runs the solvers on `survivors` of the target of a campaign in `dir`. `flag` is the compiler option with which the
+/// mutants were compiled.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -145,14 +148,14 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
     }
 }
 
-/// Decides whether overflows wrap around. Does the query depend on it?
+/// Defines whether overflows wrap around. Returns true if the query depends on it.
 fn decide(slice: &mut Slice, wraps: bool) -> bool {
     let Some(line) = slice.lines.iter_mut().find(|line| *line == WRAPS) else { return false };
     *line = format!("(define-fun wraps () Bool {wraps})");
     true
 }
 
-/// Does a proof hold only if overflows wrap around?
+/// Returns true if a proof holds only if overflows wrap around.
 #[must_use]
 pub fn needs_wrapping(proof: &Proof) -> bool {
     proof.assumptions.iter().any(|a| a == IF_IT_WRAPS)
@@ -168,7 +171,8 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Asks until one question is answered by a proof. Of several answers without one, the last is returned.
+    /// Runs the queries of a mutant until one proves that it is equivalent. Without a proof, returns the last result,
+    /// or that of a single solver if there is one. Adds the inputs of models to `inputs`.
     fn examine(&self, survivor: &Survivor, inputs: &mut Vec<Vec<u8>>) -> Result<Option<Proof>, Error> {
         let mut last: Option<Proof> = None;
         let all = [false, true].into_iter().flat_map(|wraps| [(Question::Infects, wraps), (Question::Differs, wraps)]);
@@ -184,7 +188,7 @@ impl Examiner<'_> {
                 continue;
             }
             let proof = self.ask((survivor, question, wraps), translation, &slice)?;
-            // Other functions than the one under test get other arguments.
+            // Other functions than the function under test have other arguments than the inputs.
             if survivor.symbol == self.report.signature.symbol {
                 inputs.extend(models::inputs_of(&self.report.signature, std::iter::once(&proof)));
             }
@@ -203,7 +207,8 @@ impl Examiner<'_> {
         Panel { solvers: self.solvers, budget: self.budget }
     }
 
-    /// The lines for a question. A function of a header is compiled with each source: all must be the same.
+    /// The slice for a question. A function in a header is compiled with each source that includes it; `None` if these
+    /// slices differ.
     fn slice(&self, survivor: &Survivor, question: Question) -> Option<(&Translation, Slice)> {
         let (point, number) = survivor.number;
         let goal = format!("{}_{point}_{number}", question.name());
@@ -223,7 +228,7 @@ impl Examiner<'_> {
         found
     }
 
-    /// Keeps the query only where it is evidence.
+    /// Runs the solvers on a query. Keeps its file only if it is evidence for the verdict.
     fn ask(
         &self,
         (survivor, question, wraps): (&Survivor, Question, bool),

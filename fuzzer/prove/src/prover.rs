@@ -1,4 +1,5 @@
-//! One branch after the other: its query, the solvers, and what is tried when a call or a loop is in the way.
+//! Examines branches one after another: makes the query, runs the solvers, and retries if a call or a loop prevents a
+//! proof.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -28,13 +29,13 @@ use super::{
     write,
 };
 
-/// Optimization when the flags name none, as targets are built.
+/// The optimization level if the flags have none: the default for targets.
 const DEFAULT_LEVEL: &str = "-O2";
 
-/// Rounds of each loop in a query for a model.
+/// Iterations of each loop in a query that is to find a model.
 const ROUNDS: u32 = 4;
 
-/// The sources of a campaign as they were compiled.
+/// The sources of a campaign and the options with which they were compiled.
 pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
     if manifest.sources.is_empty() {
         return recorded::units(&manifest.linked);
@@ -43,22 +44,23 @@ pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
-    // The proof is about the code that runs: operations are sites of their own, and multiplications with additions are split.
+    // The proof must be about the code that runs: with this option operations are sites of their own, and fused
+    // multiply-adds are split.
     flags.extend(manifest.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
     let unit = |source: &PathBuf| Unit { source: source.clone(), flags: flags.clone(), directory: None };
     manifest.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
 }
 
-/// Asks about branches one after the other.
+/// Examines branches one after another.
 pub(super) struct Prover {
     pub(super) solvers: Vec<Solver>,
     wanted: Wanted,
     translations: Vec<Translation>,
-    /// Those of executions with few rounds of loops, once they are needed.
+    /// Translations of executions with few iterations of loops. They are made when the first branch needs them.
     few_rounds: Option<Vec<Translation>>,
-    /// Are the translations of linked sources?
+    /// True if the translations are of linked sources.
     linked: bool,
-    /// Loop invariants of functions, by the hash of their code.
+    /// The loop invariants of functions, by the hash of their code.
     invariants: HashMap<String, Found>,
     flags: Vec<String>,
     pub(super) proofs: PathBuf,
@@ -66,7 +68,7 @@ pub(super) struct Prover {
 }
 
 impl Prover {
-    /// About goals of these sites, or only about these paths ([`Wanted::paths`]).
+    /// Translates the functions of these goals, or only the given paths ([`Wanted::paths`]).
     pub(super) fn new(
         (dir, manifest): (&Path, &Manifest),
         report: &Report,
@@ -115,12 +117,12 @@ impl Prover {
         })
     }
 
-    /// Is no time left?
+    /// Returns true if no time is left.
     pub(super) fn is_late(&self) -> bool {
         self.budget.is_over()
     }
 
-    /// Is all that sources define known?
+    /// Returns true if the translations know all that the sources define.
     pub(super) fn is_linked(&self) -> bool {
         self.linked || self.wanted.units.len() <= 1
     }
@@ -129,8 +131,8 @@ impl Prover {
         &self.translations
     }
 
-    /// Asks about one branch. If a call is in the way of the proof, once more with what other sources define; if a loop is, with its
-    /// invariants, and for a model with its first rounds.
+    /// Examines one branch. If a call prevents the proof, retries with the definitions of other sources linked in. If a
+    /// loop prevents it, retries with loop invariants, and then looks for a model in the first iterations.
     pub(super) fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
         let mut proof = self.examine_once(report, place)?;
         let is_in_the_way = |free: &String| free.starts_with("call of ");
@@ -144,7 +146,7 @@ impl Prover {
         }
         if self.find_invariants(report, place)? {
             let again = self.examine_once(report, place)?;
-            // A model without invariants is better than no answer with them.
+            // An undecided result with invariants does not replace a model without them.
             if again.verdict != Verdict::Undecided {
                 proof = again;
             }
@@ -153,7 +155,7 @@ impl Prover {
         Ok(if is_open { self.examine_few_rounds(report, place)?.unwrap_or(proof) } else { proof })
     }
 
-    /// A model of an execution with few rounds of each loop. Loops leave no free values in its query.
+    /// Looks for a model among executions with few iterations of each loop. Loops leave no free values in this query.
     fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
         if self.few_rounds.is_none() {
             self.wanted.rounds = Some(ROUNDS);
@@ -171,7 +173,8 @@ impl Prover {
         Ok(is_model.then_some(proof))
     }
 
-    /// Looks for invariants of the loops that a branch depends on. Are there any that its last query did not have?
+    /// Looks for invariants of the loops that a branch depends on. Returns true if it has found invariants that the
+    /// branch's last query did not contain.
     fn find_invariants(&mut self, report: &Report, place: (usize, usize)) -> Result<bool, Error> {
         let Ok((translation, slice)) = self.slice(report, place) else { return Ok(false) };
         let candidates = translation.candidates(&slice.goal);
@@ -199,7 +202,7 @@ impl Prover {
         Ok(is_any)
     }
 
-    /// Translates again with the sources linked, if there are several.
+    /// Translates again with the sources linked into each other, if there are several.
     pub(super) fn link(&mut self) -> Result<(), Error> {
         if self.is_linked() {
             return Ok(());
@@ -218,7 +221,7 @@ impl Prover {
         }
     }
 
-    /// Asks the solvers about a slice; the query is kept in a file with `suffix` in its name.
+    /// Runs the solvers on a slice. Keeps the query in a file with `suffix` in its name.
     fn ask_about(
         &self,
         report: &Report,
@@ -234,7 +237,7 @@ impl Prover {
         self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
     }
 
-    /// Asks the solvers about a slice; the query is kept in a file of this name.
+    /// Runs the solvers on a slice. Keeps the query in the file `name`.
     pub(super) fn ask_as(
         &self,
         report: &Report,
@@ -266,12 +269,12 @@ impl Prover {
         Ok(proof)
     }
 
-    /// The translation of the site's function, and the lines for the branch.
+    /// The translation of the site's function, and the slice of the branch.
     pub(super) fn slice(&self, report: &Report, place: (usize, usize)) -> Result<(&Translation, Slice), &'static str> {
         self.slice_of(&self.translations, report, place)
     }
 
-    /// The same of one of these translations.
+    /// The same for one of the given translations.
     fn slice_of<'a>(
         &self,
         translations: &'a [Translation],
@@ -290,7 +293,8 @@ impl Prover {
         });
         let mut slices: Vec<_> = slices.collect();
         let first = slices.pop().ok_or("no translation of its function")?;
-        // A function of a header is compiled with each source; a static one may have the name of another.
+        // A function in a header is compiled with each source that includes it, and static functions of several sources
+        // may have the same name.
         if slices.iter().any(|(_, other)| *other != first.1) {
             return Err("several functions of this name");
         }

@@ -1,4 +1,4 @@
-//! How the sources of a linked file were compiled, with all options: a proof is about the code that runs.
+//! Reads from a linked file how its sources were compiled, with all options: a proof is about the code that runs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use penfuzz_report::c_text::is_source;
 
 use super::translation::Unit;
 
-/// Options that are followed by their value and are kept.
+/// Options that are followed by a value and are kept.
 const WITH_VALUE: [&str; 13] = [
     "-I",
     "-D",
@@ -24,15 +24,16 @@ const WITH_VALUE: [&str; 13] = [
     "-Xpreprocessor",
 ];
 
-/// Options that are followed by their value and are about other files.
+/// Options that are followed by a value and are dropped: they concern other files.
 const OTHER_WITH_VALUE: [&str; 8] = ["-o", "-MF", "-MT", "-MQ", "-Xlinker", "-Xassembler", "-L", "-l"];
 
-/// Options about other files, and those that pen-cc adds again.
+/// Dropped options: they concern other files, or pen-cc adds them again.
 const OTHER: [&str; 10] = ["-c", "-S", "-E", "-MD", "-MMD", "-MP", "-shared", "-pie", "-frecord-command-line", "-v"];
 const OTHER_BEGINNINGS: [&str; 8] =
     ["-o", "-l", "-L", "-Wl,", "-fpass-plugin=", "-fuse-ld", "--start-no-unused", "--end-no-unused"];
 
-/// The sources of the file at `path`, each as it was compiled first.
+/// The sources of the linked file at `path`. A source that was compiled several times has the options of the first
+/// time.
 pub fn units(path: &Path) -> Vec<Unit> {
     let mut all: Vec<Unit> = Vec::new();
     for (words, directory) in linked::command_lines(path) {
@@ -45,7 +46,7 @@ pub fn units(path: &Path) -> Vec<Unit> {
     all
 }
 
-/// The sources of one command, whose first word is the compiler.
+/// The sources of one command line, whose first word is the compiler.
 fn units_of(words: &[String], directory: &Path) -> Vec<Unit> {
     let (mut flags, mut sources): (Vec<String>, Vec<PathBuf>) = (Vec::new(), Vec::new());
     let mut rest = words.iter().skip(1).peekable();

@@ -1,4 +1,5 @@
-//! One call of a program that may hang, crash, or print without end: its time, memory and output are limited. It ends with this process.
+//! Runs a program that may hang, crash, or print without end: limits its time, memory and output, and ends it with this
+//! process.
 
 use std::{
     fs::File,
@@ -13,30 +14,31 @@ use penfuzz_system::process::{
     wait::{kill, time_in_queue, wait_with},
 };
 
-/// Bytes of memory that a program may use.
+/// Maximum memory of a program in bytes.
 const MEMORY: u64 = 4 << 30;
-/// Bytes that a solver may print.
+/// Maximum output of a solver in bytes.
 const OUTPUT: u64 = 1 << 20;
-/// Bytes of a file that a compiler may write.
+/// Maximum size in bytes of a file that a compiler writes.
 const FILE: u64 = 1 << 30;
 /// Time between two polls.
 const POLL_EVERY: Duration = Duration::from_millis(2);
 
-/// How a call ended.
+/// How a program ended.
 #[derive(Debug)]
 pub struct Ended {
     /// What it printed on standard output.
     pub text: String,
-    /// Its status; `None` when it was killed at its limit, or because the user interrupted.
+    /// Its exit status; `None` if it was killed at its time limit, or because the user interrupted.
     pub status: Option<ExitStatus>,
-    /// Seconds that it took, without those in which it was ready to run, but had no processor.
+    /// Its duration in seconds, without the time in which it was ready to run but had no processor.
     pub seconds: f64,
 }
 
-/// Runs a command in a process group of its own. Time without a processor does not count for the limit.
+/// Runs a command in a process group of its own. Time in which it waits for a processor does not count towards the
+/// limit.
 ///
 /// # Errors
-/// It cannot be started, or there is no room for what it prints.
+/// When the command cannot be started, or there is no room for its output.
 pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     let mut output = tempfile::tempfile()?;
     command.stdout(output.try_clone()?);
@@ -44,14 +46,15 @@ pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     Ok(Ended { text: text_of(&mut output)?, status, seconds })
 }
 
-/// Runs a compiler without its messages. Does it succeed within this time?
+/// Runs a compiler and discards its messages. Returns true if it succeeds within this time.
 #[must_use]
 pub fn compiles(mut command: Command, limit: Duration) -> bool {
     command.stdout(Stdio::null());
     within(command, limit, FILE).is_ok_and(|(status, _)| status.is_some_and(|status| status.success()))
 }
 
-/// Its status, none when it was killed, and the seconds that it took; files that it writes have at most `bytes`.
+/// Runs a command with a time limit. Files that it writes have at most `bytes`. Returns its status (`None` if it was
+/// killed) and its duration in seconds.
 fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Option<ExitStatus>, f64)> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let parent = std::process::id();
@@ -63,8 +66,8 @@ fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Opti
     let ended = wait_with(pid, || {
         waited = time_in_queue(pid).max(waited);
         if !is_killed && (began.elapsed() >= limit + waited || interrupts::requested()) {
-            // The whole group: a solver may be a script that starts another program.
-            // SAFETY: kill accesses no memory.
+            // Kills the whole group, since a solver may be a script that starts another program. SAFETY: kill accesses
+            // no memory.
             unsafe { libc::kill(-pid, libc::SIGKILL) };
             kill(pid);
             is_killed = true;
@@ -82,7 +85,8 @@ fn text_of(output: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// In the child before exec: limits, a process group of its own, and its end with the parent. Only system calls.
+/// Runs in the child before exec: sets limits, makes a process group, and requests that the child ends with its parent.
+/// Makes only system calls.
 fn prepare(parent: u32, bytes: u64) -> io::Result<()> {
     // SAFETY: system calls on local variables.
     unsafe {

@@ -1,5 +1,6 @@
-//! A function as the pass has translated it (`pass/smt/`): one definition a line, and for each branch of each site the condition that an
-//! execution takes it. A query has the lines that its branch needs.
+//! The translation of a function as the pass writes it (`pass/smt/`), and slices of it. It has one definition per line,
+//! and for each branch of each site the condition that an execution takes it. A query consists of the lines that its
+//! branch depends on.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,55 +8,55 @@ use super::models;
 
 /// The first line of each file.
 const FIRST: &str = "; penfuzz-proofs 1";
-/// The last line: a file without it is not whole.
+/// The last line: without it, a file is incomplete.
 const LAST: &str = "; end";
 
 /// The translation of one function.
 #[derive(Debug, Default)]
 pub struct Translation {
-    /// The name of the function for the linker.
+    /// The linker symbol of the function.
     pub symbol: String,
     /// The hash of its code, in hexadecimal digits.
     pub hash: String,
-    /// Its assumptions.
+    /// The assumptions of the translation, in words.
     pub assumptions: Vec<String>,
-    /// It calls itself: a branch may be taken with other arguments than those of the first call.
+    /// True if the function calls itself: then a branch may be taken with other arguments than those of the first call.
     pub is_recursive: bool,
-    /// Line and column of each site, by its number.
+    /// Line and column of each site, by its number in the function.
     sites: HashMap<usize, (u32, u32)>,
-    /// What each mutant in it changes, by the numbers of its point and of itself.
+    /// The change of each mutant, by the number of its mutation point and its own number there.
     pub mutants: HashMap<(usize, usize), String>,
     lines: Vec<Line>,
-    /// The line that defines a name.
+    /// The index of the line that defines a name.
     defined: HashMap<String, usize>,
-    /// The lines that hold of a free value.
+    /// The indices of the lines that assert facts about a free value.
     facts: HashMap<String, Vec<usize>>,
-    /// What may hold of values that loops change.
+    /// Candidates for loop invariants.
     pub invariants: Vec<Invariant>,
 }
 
-/// A candidate for an invariant of a loop: a condition that is true where control does not reach the loop. `NAME_base` and `NAME_step` are
-/// the conditions that it does not hold when control enters the loop, and that an iteration loses it.
+/// A candidate for a loop invariant: a condition that is true if control does not reach the loop. `NAME_base` is the
+/// condition that it does not hold when control enters the loop, and `NAME_step` that an iteration loses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invariant {
     /// The name of its definition.
     pub name: String,
-    /// The free value.
+    /// The name of the free value that it is about.
     pub of: String,
     /// The number of the loop.
     pub r#loop: usize,
-    /// In words.
+    /// The condition in words.
     pub text: String,
 }
 
 impl Invariant {
-    /// The condition that it does not hold at first.
+    /// The name of the condition that it does not hold when control enters the loop.
     #[must_use]
     pub fn base(&self) -> String {
         format!("{}_base", self.name)
     }
 
-    /// The condition that it is lost.
+    /// The name of the condition that an iteration loses it.
     #[must_use]
     pub fn step(&self) -> String {
         format!("{}_step", self.name)
@@ -65,27 +66,27 @@ impl Invariant {
 #[derive(Debug)]
 struct Line {
     text: String,
-    /// Why the value is free.
+    /// If the line declares a free value, the reason why it is free.
     free: Option<String>,
 }
 
-/// The lines that a branch needs.
+/// The lines that a goal depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// Definitions, in order.
+    /// Definitions and assertions, in order.
     pub lines: Vec<String>,
-    /// The name of the condition.
+    /// The condition that is asserted: a name, or an SMT-LIB term.
     pub goal: String,
-    /// Why values are free, each reason once.
+    /// The reasons why values are free, without duplicates.
     pub free: Vec<String>,
-    /// The names of the values of an input in it: arguments, and memory that pointers lead to.
+    /// The names of the input values in it: arguments, and memory that pointers lead to.
     pub arguments: Vec<String>,
-    /// The invariants in it, in words.
+    /// The loop invariants in it, in words.
     pub invariants: Vec<String>,
 }
 
 impl Translation {
-    /// Reads a file that the pass has written; `None` when it is not whole.
+    /// Parses a file that the pass has written; `None` if it is incomplete.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let mut all = Self::default();
@@ -148,8 +149,8 @@ impl Translation {
         Some(())
     }
 
-    /// The lines for a branch of the site with this number, if the site is of this kind (as in [`penfuzz_report::Site`]) and at this place of
-    /// the source, and these invariants hold.
+    /// The slice for a branch of the site with this number; `held` are the loop invariants that hold. `None` unless the
+    /// site is of this kind (as in [`penfuzz_report::Site`]) and at this line and column of the source.
     #[must_use]
     pub fn slice(
         &self,
@@ -167,12 +168,13 @@ impl Translation {
         self.is_at(site, place).then(|| self.lines_for(format!("{word}_{site}_{branch}"), held))?
     }
 
-    /// Is the site with this number at this place of the source?
+    /// Returns true if the site with this number is at this line and column of the source.
     pub(super) fn is_at(&self, site: usize, place: (u32, u32)) -> bool {
         self.sites.get(&site) == Some(&place)
     }
 
-    /// The lines for a condition, if these invariants hold; `None` if a name in it has no definition.
+    /// The lines that a condition depends on; `held` are the loop invariants that hold. `None` if a name in the
+    /// condition has no definition.
     #[must_use]
     pub fn lines_for(&self, goal: String, held: &[&Invariant]) -> Option<Slice> {
         let mut needed = BTreeSet::new();
@@ -217,7 +219,7 @@ impl Translation {
         })
     }
 
-    /// The candidates for invariants that a condition depends on, directly or through other candidates.
+    /// The candidates for loop invariants that a condition depends on, directly or through other candidates.
     #[must_use]
     pub fn candidates(&self, goal: &str) -> Vec<&Invariant> {
         let mut found: BTreeSet<usize> = BTreeSet::new();

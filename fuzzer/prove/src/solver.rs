@@ -1,5 +1,5 @@
-//! Solvers: separate programs that read SMT-LIB. Whatever one of them does, no more than its answer is believed, and only if another one
-//! does not contradict it.
+//! Solvers: separate programs that read SMT-LIB. Only their answers are used, and an answer counts only if no other
+//! solver contradicts it.
 
 use std::{
     env,
@@ -13,25 +13,26 @@ use penfuzz_report::proof;
 
 use super::run::{self, Ended};
 
-/// The solvers that are looked for, in the order in which they are asked.
+/// The supported solvers, in the order in which they are run.
 const NAMES: [&str; 3] = ["bitwuzla", "z3", "cvc5"];
-/// Names a directory in which solvers are looked for, instead of elsewhere.
+/// The environment variable with the directories in which solvers are searched. By default they are searched in
+/// `setup`'s directory and in `PATH`.
 pub const DIRECTORY: &str = "PENFUZZ_SOLVERS";
-/// Time to print a version.
+/// Time limit for printing a version.
 const VERSION_TIME: Duration = Duration::from_secs(20);
 
-/// What a solver makes of a query.
+/// A solver's answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// There is a model.
+    /// The query is satisfiable.
     Sat,
-    /// There is none.
+    /// The query is unsatisfiable.
     Unsat,
-    /// It gives up.
+    /// The solver has given up.
     Unknown,
-    /// It was ended at its limit.
+    /// The solver was killed at its time limit.
     Late,
-    /// It failed, and how.
+    /// The solver failed, and how.
     Failed(String),
 }
 
@@ -49,7 +50,8 @@ impl Answer {
             Some(line) => return Self::Failed(format!("printed {:?}", line.chars().take(60).collect::<String>())),
             None => return Self::Failed("printed nothing".to_owned()),
         };
-        // A query has one question. A second line is a message, and the answer before it may be about a part of the query.
+        // A query has one `check-sat`. If there is a second line, it is a message, and the answer before it may be
+        // about only a part of the query.
         match lines.next() {
             None if status.success() => answer,
             None => Self::Failed(format!("ended with {status}")),
@@ -68,18 +70,18 @@ impl Answer {
     }
 }
 
-/// A program that can be asked.
+/// An installed solver.
 #[derive(Debug, Clone)]
 pub struct Solver {
     /// Its name.
     pub name: &'static str,
-    /// Its version, as it prints it.
+    /// The version that it prints.
     pub version: String,
     path: PathBuf,
 }
 
 impl Solver {
-    /// What it makes of the query in `file`.
+    /// Runs the solver on the query in `file`. Returns the answer, also in the form of reports.
     #[must_use]
     pub fn ask(&self, file: &Path, limit: Duration) -> (Answer, proof::Answer) {
         let (answer, seconds) = match self.call(file, limit) {
@@ -95,7 +97,7 @@ impl Solver {
         (answer, shown)
     }
 
-    /// What it prints for a query that asks for values, too; nothing if it fails.
+    /// What the solver prints after `sat` for a query that also requests values; `None` if it fails or finds no model.
     #[must_use]
     pub fn values(&self, file: &Path, limit: Duration) -> Option<String> {
         let ended = self.call(file, limit).ok()?;
@@ -107,27 +109,27 @@ impl Solver {
         let mut command = Command::new(&self.path);
         command.arg(file);
         if self.name == "cvc5" {
-            // The format of x87 is one that its version 1.0 reads only then.
+            // cvc5 1.0 reads the format of x87 only with this option.
             command.arg("--fp-exp");
         }
         run::run(command, limit)
     }
 }
 
-/// The solvers of this machine.
+/// The installed solvers.
 #[must_use]
 pub fn find() -> Vec<Solver> {
     let directories = directories();
     NAMES.iter().filter_map(|name| directories.iter().find_map(|directory| at(directory, name))).collect()
 }
 
-/// Is there a program with the name of a solver?
+/// Returns true if there is a file with the name of a solver, whether it works or not.
 #[must_use]
 pub fn is_there() -> bool {
     directories().iter().any(|directory| NAMES.iter().any(|name| directory.join(name).is_file()))
 }
 
-/// Where `setup` puts solvers, and `PATH`.
+/// The directories in which solvers are searched: those of [`DIRECTORY`], or the one of `setup` and those of `PATH`.
 fn directories() -> Vec<PathBuf> {
     if let Some(only) = env::var_os(DIRECTORY) {
         return env::split_paths(&only).filter(|d| d.is_absolute()).collect();
@@ -150,7 +152,7 @@ fn at(directory: &Path, name: &'static str) -> Option<Solver> {
     ended.status?.success().then(|| Solver { name, version: version.to_owned(), path })
 }
 
-/// `4.8.12`, `1.0.3-dev`.
+/// Returns true for words like `4.8.12` and `1.0.3-dev`.
 fn is_version(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
 }

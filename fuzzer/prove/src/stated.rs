@@ -1,5 +1,5 @@
-//! `DIR/proofs/stated.json`: what is stated about the branches of a campaign, for when it goes on or is resumed. A report that is written
-//! while the search runs has none of it.
+//! `DIR/proofs/stated.json`: stores the verdicts about the branches of a campaign, for when it continues or is resumed.
+//! Reports that are written during the search do not contain them.
 
 use std::path::Path;
 
@@ -14,21 +14,22 @@ use super::{PROOFS, note, open_branches, write};
 
 /// The file in [`PROOFS`].
 const FILE: &str = "stated.json";
-/// How the assumption begins that no code outside of the sources writes a variable (`pass/smt/memory.cc`).
+/// How the assumption of a closed world begins: no code outside of the sources writes a variable
+/// (`pass/smt/memory.cc`).
 const CLOSED_WORLD: &str = "closed world: ";
-/// Bytes that are read of a linked file.
+/// Maximum number of bytes that are read of a linked file.
 const LONGEST_TARGET: u64 = 1 << 30;
 
-/// A branch in the compiled code.
+/// Identifies a branch in the compiled code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Line and column of its site, as static functions of two sources may have one name.
+    /// Line and column of its site, since static functions of two sources may have the same name.
     position: (u32, u32),
-    /// The name of its function for the linker.
+    /// The linker symbol of its function.
     symbol: String,
     /// The number of its site among those of the function.
     site: usize,
-    /// Its number among those of the site.
+    /// The number of the branch at its site.
     branch: usize,
 }
 
@@ -39,7 +40,8 @@ impl Place {
         Some(Self { position: (site.line, site.column), symbol: code.symbol.clone(), site: code.number, branch })
     }
 
-    /// Its number among the branches of the target; `None` if several functions have its symbol.
+    /// The index of the branch in the target; `None` if the target does not have it, or if several functions have its
+    /// symbol.
     #[must_use]
     pub fn number(&self, target: &Target) -> Option<usize> {
         let mut functions = target.functions.iter().filter(|f| f.symbol == self.symbol);
@@ -49,16 +51,16 @@ impl Place {
     }
 }
 
-/// What is stated about branches that no input took.
+/// The stored verdicts about branches that no input took.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stated {
-    /// Hash of the linked file, as hexadecimal digits: statements are about this code only.
+    /// Hash of the linked file, in hexadecimal digits: the verdicts hold only for this code.
     code: String,
     branches: Vec<(Place, Proof)>,
 }
 
 impl Stated {
-    /// What a report states.
+    /// The verdicts in a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let stated = |(i, j): (usize, usize)| {
@@ -68,7 +70,7 @@ impl Stated {
         Self { branches: open_branches(report).into_iter().filter_map(stated).collect(), ..Self::default() }
     }
 
-    /// Keeps what a report in `dir` states about the target of `manifest`.
+    /// Stores the verdicts in a report of the target of `manifest`, in the campaign directory `dir`.
     ///
     /// # Errors
     /// When the linked file cannot be read, or the file cannot be written.
@@ -79,10 +81,11 @@ impl Stated {
         write(&dir.join(PROOFS).join(FILE), &text)
     }
 
-    /// What was kept in `dir`, but for what assumes a closed world or has lost its query. Nothing if the target has changed since then.
+    /// Reads the verdicts in `dir`, except those that assume a closed world and those whose query no longer exists.
+    /// Empty if the target has changed since then.
     #[must_use]
     pub fn read(dir: &Path, manifest: &Manifest) -> Self {
-        // The target may be large, and mostly there is no such file.
+        // First, since in most campaigns this file does not exist, and hashing a large target takes time.
         let Ok(text) = foreign::read_text(&dir.join(PROOFS).join(FILE)) else { return Self::default() };
         let mut stated: Self = serde_json::from_str(&text).unwrap_or_default();
         if code_of(manifest).is_none_or(|code| code != stated.code) {
@@ -100,8 +103,8 @@ impl Stated {
         self.branches.iter().filter(|(_, proof)| proof.is_proved()).map(|(place, _)| place)
     }
 
-    /// Copies what is stated to a report of the same target. Returns the branches that are proved unreachable and that an input takes there:
-    /// each is a fault of penfuzz.
+    /// Copies the verdicts into a report of the same target. Returns the branches that are proved unreachable although
+    /// an input of that report takes them: each is a fault of penfuzz.
     #[must_use]
     pub fn carry_over(&self, to: &mut Report) -> Vec<String> {
         let (mut goals, mut proofs, mut faults) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,7 +1,8 @@
-//! Proofs that no execution takes several branches together: vectors of decisions, and beginnings of paths.
+//! Proofs that no execution takes several branches together: vectors of decisions, and prefixes of paths.
 //!
-//! The query for a vector is the conjunction of the conditions that control takes each branch. The conditions of a decision are evaluated one
-//! after another, in one round of the same loops. A path is translated on its own, each round of a loop anew (`pass/smt/paths.cc`).
+//! The query for a vector is the conjunction of the conditions that control takes each of its branches. The conditions
+//! of a decision are evaluated one after another, in one iteration of the same loops. A path is translated on its own,
+//! with each iteration of a loop anew (`pass/smt/paths.cc`).
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,34 +25,35 @@ use super::{
     solver,
 };
 
-/// Vectors of one decision that are asked about.
+/// Maximum number of vectors of one decision that are examined.
 const VECTORS: usize = 64;
 
-/// The place in the report of each branch.
+/// The place in the report (indices of site and branch) of each branch, by the branch's index in the target.
 pub type Places = HashMap<u32, (usize, usize)>;
 
-/// Branches in the order in which an execution is to take them, with a part of the name of the query's file.
+/// Branches, in the order in which an execution has to take them.
 #[derive(Debug)]
 pub struct Question {
-    /// As in [`Places`].
+    /// Indices of branches in the target, as in [`Places`].
     pub branches: Vec<u32>,
-    /// Letters and digits.
+    /// A part of the name of the query's file: letters, digits and `-`.
     pub name: String,
 }
 
-/// What the branches of questions are.
+/// The relation between the branches of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Taken in one round of the same loops.
+    /// They are taken in one iteration of the same loops.
     OneRound,
-    /// All that the function under test takes, from its entry on to the last of them.
+    /// They are all branches that the function under test takes from its entry to the last of them.
     Path,
 }
 
-/// A branch in the compiled code: the number of its site, its own there, and the place of the site in the source.
+/// A branch in the compiled code: the number of its site, its number there, and the line and column of the site.
 type Coded = (usize, usize, (u32, u32));
 
-/// For each question what solvers say of it: can an execution take these branches together? `None` where none was asked.
+/// Finds out for each question whether an execution can take its branches together. The result is `None` for questions
+/// that were not examined.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -72,7 +74,7 @@ pub fn examine(
     let paths = (kind == Kind::Path).then(|| lines_of_paths(report, &known));
     let mut prover = Prover::new((dir, manifest), report, &sites, paths, solvers, limits)?;
     if kind == Kind::Path {
-        // Functions of other sources may call the function again.
+        // Needed because functions of other sources may call the function again.
         prover.link()?;
     }
     let mut all = Vec::new();
@@ -87,13 +89,13 @@ pub fn examine(
     Ok(all)
 }
 
-/// Those of branches; `None` if one has none, or if there are none.
+/// The places of `branches`; `None` if one has no place, or if there are no branches.
 pub(super) fn places_of(places: &Places, branches: &[u32]) -> Option<Vec<(usize, usize)>> {
     let all: Option<Vec<_>> = branches.iter().map(|b| places.get(b).copied()).collect();
     all.filter(|all| !all.is_empty())
 }
 
-/// The symbol of the function that has all these branches, and what they are in its code.
+/// The symbol of the function that contains all these branches, and the branches in its code.
 fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, Vec<Coded>), &'static str> {
     let of = |(i, j): &(usize, usize)| {
         let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
@@ -107,7 +109,8 @@ fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, 
     Ok((symbol, branches.into_iter().map(|(_, branch)| branch).collect()))
 }
 
-/// Paths as [`super::translation::Wanted::paths`] has them, by their numbers.
+/// The lines of [`super::translation::Wanted::paths`] for the paths of these questions; the number of a path is its
+/// index.
 pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, usize)>>]) -> String {
     let mut lines = String::new();
     for (number, places) in questions.iter().enumerate() {
@@ -125,8 +128,8 @@ pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, us
 }
 
 impl Translation {
-    /// The lines for several branches of sites that are taken in one round of the same loops, or for the path with this number, of which
-    /// they are the branches.
+    /// The slice for branches that are taken in one iteration of the same loops, or for the path with number `path` and
+    /// these branches.
     fn together(&self, path: Option<usize>, branches: &[Coded]) -> Option<Slice> {
         if self.is_recursive || !branches.iter().all(|(site, _, place)| self.is_at(*site, *place)) {
             return None;
@@ -138,7 +141,8 @@ impl Translation {
 }
 
 impl Prover {
-    /// Asks about branches that are taken together, the last of them at the end; all those of the path with this number if there is one.
+    /// Examines branches that are taken together, or the path with number `path` and these branches. If a call prevents
+    /// the proof, retries with the definitions of other sources linked in.
     fn examine_together(
         &mut self,
         report: &Report,
@@ -195,14 +199,15 @@ impl Prover {
         Ok(first)
     }
 
-    /// The lines for the path with this number, of these branches; `None` if there is no translation of it.
+    /// The slice for the path with this number and these branches; `None` if it has no translation.
     pub(super) fn path(&self, report: &Report, number: usize, places: &[(usize, usize)]) -> Option<Slice> {
         let (symbol, branches) = coded(report, places).ok()?;
         Some(self.slice_of_all(symbol, Some(number), &branches).ok()?.1)
     }
 }
 
-/// Asks about the vectors that conditions need which no pair of tests shows, and notes those that are infeasible.
+/// Examines the vectors of decisions that conditions still need because no pair of tests shows the condition's effect.
+/// Marks the infeasible ones in the report.
 ///
 /// # Errors
 /// When files cannot be written.

@@ -1,6 +1,8 @@
-//! Compiles the sources of a target once more, so that the pass writes what the functions with open branches mean (`pass/smt/`).
+//! Compiles the sources of a target again, so that the pass writes the translation of the functions with open branches
+//! (`pass/smt/`).
 //!
-//! A source with such a function gets the bitcode of others linked in, so that what they define is known and not any function.
+//! The bitcode of other sources is linked into a source with such a function. So the translation knows the definitions
+//! of the functions that it calls.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +22,7 @@ use penfuzz_system::{files::foreign, process::interrupts};
 
 use super::{run, slice::Translation, world::World};
 
-/// The environment that the pass reads.
+/// Environment variables that the pass reads.
 const DIRECTORY: &str = "PEN_PROOFS";
 const SYMBOLS: &str = "PEN_PROOFS_OF";
 const INPUTS: &str = "PEN_PROOFS_INPUTS";
@@ -30,25 +32,27 @@ const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 const PATHS: &str = "PEN_PROOFS_PATHS";
 const LOOPS: &str = "PEN_PROOFS_LOOPS";
 
-/// Time of one compiler, without that in which it waits for a processor: what takes longer is not translated.
+/// Time limit of one compiler, without the time in which it waits for a processor. A source that takes longer is not
+/// translated.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// More sources than these are not linked into one another if what they call is not noted: it takes as long as compiling all of them.
+/// Maximum number of sources that are linked into each other if the target's file does not record what they call:
+/// linking takes as long as compiling all of them.
 const MOST_LINKED: usize = 150;
 
 /// A source and the options with which it was compiled.
 #[derive(Debug, Clone)]
 pub struct Unit {
-    /// Absolute path.
+    /// Its absolute path.
     pub source: PathBuf,
     /// Options of pen-cc.
     pub flags: Vec<String>,
-    /// The directory that relative paths in them are in; by default this process's.
+    /// The working directory of the compiler, for relative paths in the options; by default that of this process.
     pub directory: Option<PathBuf>,
 }
 
 impl Unit {
-    /// The compiler's command with this file as its output, and more options.
+    /// The compiler's command line with output `to` and more options.
     fn command(&self, to: &Path, more: impl IntoIterator<Item = String>) -> Option<Command> {
         let mut compile = Compile::new(to)
             .source(&self.source)
@@ -65,42 +69,45 @@ impl Unit {
     }
 }
 
-/// Mutants that are translated.
+/// The mutants to translate.
 #[derive(Debug)]
 pub struct Mutants {
     /// The option of pen-cc with which they were compiled.
     pub flag: String,
-    /// Symbol, number of the point, and number of the mutant of each, a line each.
+    /// One line per mutant: symbol, number of the mutation point, and number of the mutant.
     pub lines: String,
 }
 
-/// What is translated.
+/// What to translate.
 #[derive(Debug)]
 pub struct Wanted {
     /// The sources of the target.
     pub units: Vec<Unit>,
-    /// The files of the functions.
+    /// The source files that define the functions.
     pub files: BTreeSet<PathBuf>,
-    /// The functions, by their names for the linker.
+    /// The linker symbols of the functions.
     pub symbols: BTreeSet<String>,
-    /// Only these mutants, as the pass reads them: a line for each ([`super::mutants`]).
+    /// If set, only these mutants are translated ([`super::mutants`]).
     pub mutants: Option<Mutants>,
-    /// Only these paths, as the pass reads them: a line has the symbol, the number of the path, and `SITE:BRANCH` for each of its branches.
+    /// If set, only these paths are translated. A line for the pass has the symbol, the number of the path, and
+    /// `SITE:BRANCH` for each of its branches.
     pub paths: Option<String>,
-    /// Also the first rounds of loops.
+    /// Translate also the first iterations of loops.
     pub loops: bool,
-    /// The campaign has variables as inputs.
+    /// The inputs of the campaign set global variables.
     pub has_global_inputs: bool,
-    /// No code outside of the sources writes their variables.
+    /// Assume that no code outside of the sources writes their variables.
     pub is_closed: bool,
-    /// Only executions with at most so many rounds of each loop and one more, which leave nothing free in loops; else loops are cut.
+    /// If set, translate only executions with at most this many iterations of each loop and one more: then loops leave
+    /// no free values. Otherwise loops are cut.
     pub rounds: Option<u32>,
-    /// What the sources define, call and write; `None` if the target's file has no such notes.
+    /// What the sources define, call and write; `None` if the target's file does not record it.
     pub world: Option<World>,
 }
 
 impl Wanted {
-    /// The sources that are linked into this one: with those of the functions that it calls, or only of variables.
+    /// The sources that are linked into `unit`: those that define its variables, and with `calls` also those of the
+    /// functions that it calls.
     fn needed(&self, unit: &Unit, calls: bool) -> Vec<&Unit> {
         let others = self.units.iter().filter(|other| other.source != unit.source);
         match &self.world {
@@ -116,8 +123,9 @@ impl Wanted {
     }
 }
 
-/// The translations of the functions. A source that does not compile any more has none. With `calls`, each source gets those linked in
-/// that define what it calls; in a closed world always those that define its variables. A source on which a compiler needs more than [`LONGEST`] has none.
+/// Translates the functions. With `calls`, the sources that define what a source calls are linked into it; in a closed
+/// world those that define its variables always are. A source has no translations if it no longer compiles, or if the
+/// compiler needs more than [`LONGEST`].
 ///
 /// # Errors
 /// When there is no room for the files.
@@ -141,7 +149,7 @@ pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error
         let to = temporary.path().join(format!("linked{number}"));
         let mut found = one(unit, &others, wanted, &to)?;
         if found.is_empty() && !others.is_empty() {
-            // Two of the sources may define the same name, or all together may take too long.
+            // Linking fails if two sources define the same name, or takes too long.
             found = one(unit, &[], wanted, &temporary.path().join(format!("alone{number}")))?;
         }
         all.extend(found);
@@ -149,7 +157,7 @@ pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error
     Ok(all)
 }
 
-/// The translations of one source.
+/// The translations of one source, with the bitcode files of `others` linked in.
 fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
     fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
     let with = |(_, file): &(&Unit, &PathBuf)| {
@@ -163,7 +171,7 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
         command.env(MUTANTS, &mutants.lines);
     }
     if let Some(paths) = &wanted.paths {
-        // Not in the directory that is read below.
+        // Outside of `to`, whose files are read below.
         let file = to.with_extension("paths");
         fs::write(&file, paths).map_err(|e| failed(&file, "cannot be written", e))?;
         command.env(PATHS, file);
@@ -191,7 +199,7 @@ fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) ->
     Ok(texts.filter_map(|text| Translation::read(&text)).collect())
 }
 
-/// The bitcode of each source as clang makes it, before any pass. Those that fail are left out.
+/// Compiles each source to bitcode in parallel, without LLVM passes. Sources that fail are left out.
 fn bitcode<'a>(units: &[&'a Unit], dir: &Path) -> Vec<(&'a Unit, PathBuf)> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());

@@ -1,5 +1,6 @@
-//! What the translation units of a target define, call and write, as the pass has noted it in the linked file (`pass/smt/world.cc`). So
-//! only the units that a query needs are compiled again, and variables that no unit writes are known.
+//! What the translation units of a target define, call and write, as the pass records it in the linked file
+//! (`pass/smt/world.cc`). With these records only the units that a query needs are compiled again, and variables that
+//! no unit writes are known.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -10,33 +11,33 @@ use std::{
 use object::{Object, ObjectSection};
 use penfuzz_target::program::mapped::MappedFile;
 
-/// The section with the records.
+/// The section that contains the records.
 const SECTION: &str = "pen_world";
-/// Calls in calls that are translated (`MostDepth` in `pass/smt/calls.cc`).
+/// The depth of nested calls that are translated (`MostDepth` in `pass/smt/calls.cc`).
 const DEPTH: usize = 4;
 
-/// All units of a target.
+/// The records of all units of a target.
 #[derive(Debug, Default)]
 pub struct World {
     units: Vec<Unit>,
-    /// The unit with the function or variable of this name that others can refer to.
+    /// The index of the unit that defines an external function or variable, by its name.
     defined: HashMap<String, usize>,
-    /// Variables that a unit writes, or whose address it passes on.
+    /// Variables that some unit writes, or whose address it passes on.
     written: HashSet<String>,
-    /// Texts of assembly, which can name any variable.
+    /// Assembly texts. They can name any variable.
     assembly: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 struct Unit {
     source: PathBuf,
-    /// What each function refers to.
+    /// The names that each function refers to.
     functions: HashMap<String, Vec<String>>,
     variables: BTreeSet<String>,
 }
 
 impl World {
-    /// Reads the file at `path`; `None` without records, as of an older pen-cc.
+    /// Reads the linked file at `path`; `None` if it has no records, as one of an older pen-cc.
     #[must_use]
     pub fn read(path: &Path) -> Option<Self> {
         let data = MappedFile::open(path).ok()?;
@@ -78,7 +79,7 @@ impl World {
         all
     }
 
-    /// Are there records of all these sources?
+    /// Returns true if there are records of all these sources.
     #[must_use]
     pub fn has_all<'a>(&self, mut sources: impl Iterator<Item = &'a Path>) -> bool {
         sources.all(|source| self.unit(source).is_some())
@@ -89,8 +90,8 @@ impl World {
         self.units.iter().position(|unit| unit.source == source)
     }
 
-    /// The sources of the units that define what functions of `source` with these `symbols` refer to, directly or in calls as deep as they
-    /// are translated; without `source` itself. Without `calls`, those of variables only.
+    /// The sources of the units, except `source`, that define what the functions `symbols` of `source` refer to,
+    /// directly or in nested calls up to the translated depth. Without `calls`, only units that define variables.
     #[must_use]
     pub fn needed(&self, source: &Path, symbols: &BTreeSet<String>, calls: bool) -> BTreeSet<&Path> {
         let Some(own) = self.unit(source) else { return BTreeSet::new() };
@@ -138,7 +139,7 @@ impl World {
 mod tests {
     use super::*;
 
-    /// A source for each part, and their records.
+    /// Makes an empty source for each part, with the records of the part.
     fn world(parts: &[&str]) -> (tempfile::TempDir, Vec<PathBuf>, World) {
         let dir = tempfile::tempdir().unwrap();
         let (mut sources, mut records) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Values in reports. The lowest of the types: the others in [`model`](super::model) are made of them.
+//! Values in reports. This is the lowest module: the types in [`model`](super::model) are built on these.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,30 @@ use serde::{Deserialize, Serialize};
 pub struct Arg {
     /// Parameter name.
     pub name: String,
-    /// Type as C writes it; for a pointer, the type pointed to.
+    /// The C type; for a pointer, the type pointed to.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// A C literal that reproduces every bit: hex float, `NAN` forms with their payload bits in `bits`, or an integer in hex.
+    /// A C literal that reproduces every bit: a hex float, a form of `NAN` (its payload is in `bits`), or a hex
+    /// integer.
     pub hex: String,
-    /// The shortest decimal that reads back to the same value.
+    /// The shortest decimal that parses to the same value.
     pub decimal: String,
-    /// The raw bits, little-endian value, as `0x…` with all digits of the type.
+    /// The raw bits as a little-endian value: `0x…` with all digits of the type.
     pub bits: String,
-    /// What the argument leads to, as variables of a test program: each after those that it leads to itself. Empty for a number that is
-    /// passed by value, and for one behind a pointer.
+    /// The objects that the argument points to, as variables of a test program. Each comes after the variables that it
+    /// points to itself. Empty for a number that is passed by value, and for a pointer to one number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Memory>,
-    /// What the callbacks that it leads to return: the number of the callback, and the literal.
+    /// The return values of the callbacks that the argument contains: index of the callback, and literal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<(usize, String)>,
-    /// Of a value behind a pointer: where it lies.
+    /// For a value that is reached through a pointer: its location.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// Of the beginning of a call in a sequence: which one it is.
+    /// Set if this entry marks the start of a call in a sequence: describes the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<Called>,
-    /// Of a variable with static storage duration: what is set of it.
+    /// For a variable with static storage duration: the values to set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<Set>,
 }
@@ -39,55 +40,56 @@ pub struct Arg {
 pub struct Set {
     /// The variable.
     pub variable: String,
-    /// What is set, with members by their names: `model_U.speed[2]`.
+    /// The member or element to set, as an expression: `model_U.speed[2]`.
     pub place: String,
     /// The expression for the value.
     pub value: String,
-    /// Bytes from the start of the variable.
+    /// Offset in bytes from the start of the variable.
     pub offset: usize,
-    /// The bytes, two hex digits each: for programs in which members have no names. Of a pointer they are 0.
+    /// The bytes, two hex digits each, for programs that cannot name the members. All 0 for a pointer.
     pub bytes: String,
-    /// It is a pointer.
+    /// The value is a pointer.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_pointer: bool,
 }
 
-/// A variable with static storage duration that is an input.
+/// A variable with static storage duration that is an input or a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Global {
     /// Its name in the source.
     pub name: String,
-    /// Nothing of it is in an input; tests check it.
+    /// The variable is only a result: inputs do not set it, and tests check it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_result: bool,
-    /// The user did not name it: the function has no other input.
+    /// penfuzz chose the variable because the function has no other input; no option names it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_chosen: bool,
 }
 
-/// A call of a sequence; the arguments behind it are its own.
+/// A call of a sequence. The arguments that follow, up to the next call, belong to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
-    /// The number of the maker in [`Signature::makers`](super::Signature::makers); `None` for the function under test.
+    /// Index of the maker in [`Signature::makers`](super::Signature::makers); `None` for the function under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maker: Option<usize>,
-    /// What the maker makes, as a variable of a test program.
+    /// The object that the maker creates, as a variable of a test program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<Object>,
 }
 
-/// An object that a maker makes.
+/// An object that a maker creates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
-    /// The variable: the object itself, or a pointer to it.
+    /// Name of the variable: the object itself, or a pointer to it.
     pub variable: String,
-    /// The type of the object as C writes it; empty if it has no name.
+    /// The C type of the object; empty if it has no name.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Bytes of an object that the maker fills in; 0 if the maker hands over a pointer.
+    /// Size in bytes of an object that the maker fills in; 0 if the maker returns or stores a pointer.
     #[serde(default)]
     pub size: usize,
-    /// The parameter of the maker that leads to the object, or to the pointer; `None` if the maker returns the pointer.
+    /// Index of the maker's parameter that points to the object, or to the pointer; `None` if the maker returns the
+    /// pointer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameter: Option<usize>,
 }
@@ -95,121 +97,128 @@ pub struct Object {
 /// A structure, array or string of a test program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The variable.
+    /// Name of the variable.
     pub name: String,
-    /// Type of an element as C writes it; empty if it has no name.
+    /// The C type of an element; empty if it has no name.
     #[serde(rename = "type")]
     pub type_name: String,
     /// Number of elements, if the variable is an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elements: Option<usize>,
-    /// The initializer, with members by their names and addresses of other variables.
+    /// The initializer, with named members and addresses of other variables.
     pub value: String,
-    /// The same in C++, for an object whose type has a name there and no constructors: `{1.0, 2.0}`.
+    /// The C++ initializer, for an object whose type has a name there and no constructors: `{1.0, 2.0}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Objects of the C++ library among the bytes: offset, and the expression.
+    /// Objects of the C++ library within the bytes: offset and expression.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<(usize, String)>,
-    /// The bytes, two hex digits each, with addresses as 0: for programs in which members have no names.
+    /// The bytes, two hex digits each, with addresses as 0, for programs that cannot name the members.
     pub bytes: String,
-    /// The addresses in it: offset in bytes, and the expression.
+    /// The addresses within the bytes: offset in bytes and expression.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<(usize, String)>,
-    /// The number of the layout of an element in [`Signature::layouts`](super::Signature::layouts), if it has one.
+    /// Index of the element's layout in [`Signature::layouts`](super::Signature::layouts), if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<usize>,
 }
 
-/// Where a value lies in the memory of a test.
+/// Location of a value in the memory of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The expression, with members by their names.
+    /// The C expression for the value, with named members.
     pub expression: String,
     /// The variable.
     pub variable: String,
-    /// Bytes from its start.
+    /// Offset in bytes from the start of the variable.
     pub offset: usize,
-    /// It is a part of an object of the C++ library: the bytes of the variable do not have it.
+    /// The value is part of an object of the C++ library, so the bytes of the variable do not contain it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub in_object: bool,
     /// Kind of the value, as [`kind_name`](super::literal::kind_name) spells it.
     pub kind: String,
-    /// It is a variable with static storage duration, not one of the test.
+    /// The variable has static storage duration and is not a variable of the test.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_global: bool,
-    /// It is a member of a structure that the function fills in: `variable` is then the parameter, and `expression` what stands behind the structure.
+    /// The value is a member of a structure that the function fills in. Then `variable` is the parameter, and
+    /// `expression` is the suffix after the structure.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_filled_in: bool,
 }
 
-/// [`Arg::type_name`] of the rounding mode of a call. No C type has this name.
+/// [`Arg::type_name`] of an entry that holds the rounding mode of a call. No C type has this name.
 pub const ROUNDING_MODE: &str = "rounding mode";
 
-/// [`Arg::type_name`] of the beginning of a call in a sequence. No C type has this name.
+/// [`Arg::type_name`] of an entry that marks the start of a call in a sequence. No C type has this name.
 pub const CALL: &str = "call of a sequence";
 
-/// [`Arg::type_name`] of the text of standard input during a call. No C type has this name.
+/// [`Arg::type_name`] of an entry that holds the text of standard input. No C type has this name.
 pub const STANDARD_INPUT: &str = "standard input";
 
-/// The same, where not all of it is read through `stdin`: it must be the file of descriptor 0.
+/// As [`STANDARD_INPUT`], when the function does not read all of it through `stdin`: the text must be the file of
+/// descriptor 0.
 pub const STANDARD_INPUT_FILE: &str = "standard input as a file";
 
-/// [`Arg::type_name`] of the results of a function of the environment, which has the name of the argument. No C type has this name.
+/// The [`Arg::type_name`] of an entry that holds the results of a function of the environment; [`Arg::name`] is the
+/// function. No C type has this name.
 pub const RESULTS: &str = "results";
 
-/// [`Place::variable`] of a number in a result that is a structure.
+/// [`Place::variable`] of a number within a result that is a structure.
 pub const RESULT: &str = "result";
-/// [`Arg::type_name`] of a variable with static storage duration that is set before the call. No C type has this name.
+/// The [`Arg::type_name`] of an entry for a variable with static storage duration that is set before the call. No C
+/// type has this name.
 pub const GLOBAL: &str = "global variable";
 
 impl Arg {
-    /// Is it a variable with static storage duration instead of an argument? [`Arg::sets`] has what is set of it.
+    /// Returns whether the entry is a variable with static storage duration instead of an argument. [`Arg::sets`] holds
+    /// its values.
     #[must_use]
     pub fn is_global(&self) -> bool {
         self.type_name == GLOBAL
     }
 
-    /// Are these the results of a function of the environment instead of an argument? [`Arg::memory`] has them as one array, or
-    /// nothing when there are none; behind them the function returns 0.
+    /// Returns whether the entry holds the results of a function of the environment instead of an argument.
+    /// [`Arg::memory`] holds them as one array, or is empty if there are none. After the last result the function
+    /// returns 0.
     #[must_use]
     pub fn is_results(&self) -> bool {
         self.type_name == RESULTS
     }
 
-    /// Is it the value of a parameter?
+    /// Returns whether the entry is the value of a parameter.
     #[must_use]
     pub fn is_of_parameter(&self) -> bool {
         !self.is_rounding() && !self.is_input() && !self.is_results() && !self.is_global() && !self.is_call()
     }
 
-    /// Is this the text of standard input instead of an argument? [`Arg::hex`] is then a literal of C, and [`Arg::bits`] has two
-    /// digits per character.
+    /// Returns whether the entry is the text of standard input instead of an argument. Then [`Arg::hex`] is a C string
+    /// literal, and [`Arg::bits`] has two digits per character.
     #[must_use]
     pub fn is_input(&self) -> bool {
         self.type_name == STANDARD_INPUT || self.is_input_file()
     }
 
-    /// Is this the text of the file of descriptor 0?
+    /// Returns whether the entry is the text of the file of descriptor 0.
     #[must_use]
     pub fn is_input_file(&self) -> bool {
         self.type_name == STANDARD_INPUT_FILE
     }
 
-    /// Is this the beginning of a call instead of an argument?
+    /// Returns whether the entry marks the start of a call instead of an argument.
     #[must_use]
     pub fn is_call(&self) -> bool {
         self.called.is_some()
     }
 
-    /// Is this the rounding mode of the call instead of an argument?
+    /// Returns whether the entry is the rounding mode of the call instead of an argument.
     #[must_use]
     pub fn is_rounding(&self) -> bool {
         self.type_name == ROUNDING_MODE
     }
 }
 
-/// The arguments of each call of a sequence, behind what it is; of a single call all of them, without.
+/// Splits the entries into calls: for each call of a sequence, its start entry and its arguments. Without a sequence,
+/// returns one call with `None` and all arguments.
 #[must_use]
 pub fn calls_of(args: &[Arg]) -> Vec<(Option<&Arg>, &[Arg])> {
     let starts: Vec<usize> = (0..args.len()).filter(|i| args[*i].is_call()).collect();
@@ -220,11 +229,11 @@ pub fn calls_of(args: &[Arg]) -> Vec<(Option<&Arg>, &[Arg])> {
     starts.iter().zip(ends).map(|(start, end)| (Some(&args[*start]), &args[start + 1..end])).collect()
 }
 
-/// The value of an operand; a `float` as the `double` of the same value, an integer as one of 64 bits.
+/// The value of an operand. A `float` is stored as the equal `double`, an integer as one of 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operand {
     /// A C literal that reproduces every bit.
     pub hex: String,
-    /// The shortest decimal that reads back to the same value.
+    /// The shortest decimal that parses to the same value.
     pub decimal: String,
 }

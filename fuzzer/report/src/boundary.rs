@@ -1,5 +1,5 @@
-//! The text at the end of a search for boundary values: how many comparisons were met exactly, and for each comparison the
-//! inputs that make its operands equal or neighbours, or how near the search came.
+//! The text report of a search for boundary values: how many comparisons were met exactly, and for each comparison the
+//! inputs that make its operands equal or neighbours, or how close the search came.
 
 use std::{fmt::Write, path::Path};
 
@@ -16,13 +16,14 @@ use super::{
 /// Counts of comparisons and boundary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Comparisons.
+    /// Number of comparisons.
     pub comparisons: usize,
-    /// Comparisons that were met exactly: an input makes the operands equal.
+    /// Comparisons that were met exactly: some input makes the operands equal.
     pub exact: usize,
-    /// Comparisons that were not, among those whose operands can be equal as far as is known at compile time.
+    /// Comparisons that were not met exactly. Comparisons whose operands cannot be equal by what the compiler knows do
+    /// not count.
     pub not_exact: usize,
-    /// Boundary values next to equality: one below, one above.
+    /// Boundary values next to equality: one below and one above.
     pub neighbours: usize,
     /// Neighbours that were met.
     pub neighbours_met: usize,
@@ -47,7 +48,8 @@ impl Tally {
     }
 }
 
-/// The text for the search in output directory `dir`. It shows source lines of the files that are what they were when the report was made.
+/// The text for the search with output directory `dir`. It shows source lines only of files that have not changed since
+/// the report was made.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
@@ -81,7 +83,7 @@ fn headline(report: &Report) -> String {
     head + &terminal::effort(report, true)
 }
 
-/// `f(1)   1.0 <= 1.0: true`, or how near the search came.
+/// The input and the comparison, as in `f(1)   1.0 <= 1.0: true`, or how close the search came.
 fn describe(report: &Report, site: &Site, branch: &Branch) -> String {
     if branch.is_open() {
         let is_reached = branch.best_distance.is_some() || site.branches.iter().any(|b| !b.is_open());

@@ -1,4 +1,4 @@
-//! The text on a search for boundary values.
+//! Tests of the text report of a search for boundary values.
 
 use penfuzz_engine::saturation::Goals;
 use penfuzz_mutators::view::Kind;
@@ -30,7 +30,7 @@ fn branch(outcome: &str, status: Status, met: Option<Met>) -> Branch {
     }
 }
 
-/// A comparison that is met exactly, one that is met next to it only, and one that is not reached.
+/// One comparison that is met exactly, one of which only neighbours are met, and one that is not reached.
 fn report() -> Report {
     let mut report = example::report();
     report.goals = Goals::Boundaries;

@@ -1,4 +1,4 @@
-//! Pieces of C text from names that may contain any character.
+//! Writes C text from names that may contain any character.
 
 use std::{fmt::Write, path::Path};
 
@@ -11,18 +11,20 @@ use super::{
     model::{Parameter, Report, Signature},
 };
 
-/// A C identifier, or a piece of a file name: what is not a letter, a digit or `_` becomes `_`; at most 100
-/// characters (file names are limited to 255 bytes).
+/// Makes a C identifier or a part of a file name: every character that is not a letter, a digit or `_` becomes `_`. The
+/// result has at most 100 characters, because file names are limited to 255 bytes.
 #[must_use]
 pub fn identifier(name: &str) -> String {
     name.chars().take(100).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// Text for a comment: it cannot end the comment, nor leave its line, nor change what the lines around it look like.
+/// Makes text safe within a comment: it cannot end the comment, leave its line, or change how the lines around it are
+/// displayed.
 #[must_use]
 pub fn comment(text: &str) -> String {
     let text = shown(text).replace("*/", "* /").replace("/*", "/ *");
-    // `??/` is a backslash, and a backslash at the end, blanks behind it or not, joins the next line to this one.
+    // `??/` is a trigraph for a backslash. A backslash at the end of a line, even with blanks after it, joins the next
+    // line.
     let text = text.replace("??/", "? ?/");
     match text.trim_end().strip_suffix('\\') {
         Some(before) => format!("{before}\\u{{5c}}"),
@@ -30,14 +32,15 @@ pub fn comment(text: &str) -> String {
     }
 }
 
-/// A number or an initializer of numbers for a program; `0` for a text that is neither, of a report that others wrote.
+/// Returns the text if it is a number or an initializer of numbers, and `0` otherwise. The report may come from an
+/// untrusted source.
 #[must_use]
 pub fn numbers(text: &str) -> &str {
     let fits = |c: char| c.is_ascii_hexdigit() || "xXpPuUlL+-., (){}".contains(c);
     if !text.is_empty() && text.chars().all(fits) { text } else { "0" }
 }
 
-/// Names that an initializer may have.
+/// Names that an initializer may contain.
 const NAMES: [&str; 19] = [
     "INFINITY",
     "NAN",
@@ -60,8 +63,8 @@ const NAMES: [&str; 19] = [
     "f",
 ];
 
-/// An initializer with members by their names, strings, and addresses of variables of the program (`in1_s`), or `{0}` for a text that is
-/// something else, of a report that others wrote.
+/// Returns the text if it is an initializer with named members, strings, and addresses of variables of the program
+/// (`in1_s`), and `{0}` otherwise. The report may come from an untrusted source.
 #[must_use]
 pub fn initializer(text: &str) -> &str {
     let is_name = |before: char, word: &str, _: &str| {
@@ -72,18 +75,19 @@ pub fn initializer(text: &str) -> &str {
     if is_made_of(text, is_name, |_, c| "{}(),.=&+-<|* []".contains(c)) { text } else { "{0}" }
 }
 
-/// An initializer of C++ with names of types before braces and in casts, or `{}` for a text that is something else, of a report that others
-/// wrote: it calls nothing.
+/// Returns the text if it is a C++ initializer, with type names before braces and in casts, that calls no function, and
+/// `{}` otherwise. The report may come from an untrusted source.
 #[must_use]
 pub fn object_initializer(text: &str) -> &str {
     let is_name = |_, word: &str, rest: &str| !rest.trim_start().starts_with('(') || NAMES.contains(&word);
-    // No call of what parentheses or brackets yield.
+    // Rejects calls of the value of a parenthesized or indexed expression.
     let is_sign = |before, c| !(c == '(' && matches!(before, ')' | ']' | '>' | '}')) && "{}(),.&+-<>:|* ".contains(c);
     if is_made_of(text, is_name, is_sign) { text } else { "{}" }
 }
 
-/// Is the text strings, numbers, words that `is_word` accepts by the character before and the text behind them, and characters that `is_sign`
-/// accepts by the last one before them that is no space? An empty text is not.
+/// Returns whether the text consists only of string literals, numbers, accepted words and accepted characters.
+/// `is_word` gets the character before the word, the word, and the text after it. `is_sign` gets the last character
+/// before that is no space, and the character. An empty text is rejected.
 fn is_made_of(text: &str, is_word: impl Fn(char, &str, &str) -> bool, is_sign: impl Fn(char, char) -> bool) -> bool {
     let (mut rest, mut before, mut solid) = (text, ' ', ' ');
     while let Some(c) = rest.chars().next() {
@@ -104,7 +108,7 @@ fn is_made_of(text: &str, is_word: impl Fn(char, &str, &str) -> bool, is_sign: i
     !text.is_empty()
 }
 
-/// The length of the string literal that a text begins with.
+/// Returns the length of the string literal at the start of the text.
 fn string_length(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|b| {
@@ -134,7 +138,7 @@ pub fn string_of(bytes: &[u8]) -> String {
                 out.push(char::from(*byte));
             }
             b' '..=b'~' => out.push(char::from(*byte)),
-            // Three octal digits always end there, hex digits do not.
+            // An octal escape ends after three digits; a hex escape has no limit.
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
             }
@@ -144,22 +148,22 @@ pub fn string_of(bytes: &[u8]) -> String {
     out
 }
 
-/// The name by which a program that sees the source can call the function.
+/// The name by which a program that includes the source can call the function.
 #[must_use]
 pub fn callable(function: &str) -> String {
     comment(&function.replace("(anonymous namespace)::", ""))
 }
 
-/// The floating-point environment of a call, where it is not the default one.
+/// A floating-point environment of a call that is not the default one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// The statements that set it, on one line.
+    /// The statements that set the environment, on one line.
     pub set: String,
-    /// The statements that restore the default one.
+    /// The statements that restore the default environment.
     pub restore: String,
 }
 
-/// The environment that is among the arguments; `None` for the default one.
+/// Returns the floating-point environment that the arguments contain; `None` for the default one.
 #[must_use]
 pub fn environment(args: &[Arg]) -> Option<Environment> {
     let number = args.last().filter(|a| a.is_rounding())?.hex.strip_prefix("0x")?;
@@ -173,7 +177,7 @@ pub fn environment(args: &[Arg]) -> Option<Environment> {
     (!statements.is_empty()).then(|| Environment { set: all(0), restore: all(1) })
 }
 
-/// A statement that makes standard input the text that is among the arguments.
+/// Returns a statement that makes the text among the arguments the standard input; `None` if there is no such text.
 #[must_use]
 pub fn standard_input(args: &[Arg]) -> Option<String> {
     let input = args.iter().find(|a| a.is_input())?;
@@ -183,8 +187,8 @@ pub fn standard_input(args: &[Arg]) -> Option<String> {
     Some(format!("stdin = fmemopen((void *){}, {}, \"r\");", initializer(&input.hex), input.bits.len() / 2))
 }
 
-/// A call with these arguments, ready to paste. The target of a pointer is a compound literal. A rounding mode is set before
-/// the call.
+/// A call with these arguments that can be pasted into C code. The target of a pointer is a compound literal. A
+/// rounding mode is set before the call.
 #[must_use]
 pub fn call(report: &Report, args: &[Arg]) -> String {
     let before = environment(args).map_or(String::new(), |e| format!("{} ", e.set));
@@ -217,7 +221,7 @@ fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
     format!("{}({})", callable(function), texts.join(", "))
 }
 
-/// `model_U.speed = 3.5; model_U.mode = 1; `
+/// The assignments to a variable: `model_U.speed = 3.5; model_U.mode = 1; `
 fn shown_sets(arg: &Arg) -> String {
     arg.sets.iter().fold(String::new(), |mut text, s| {
         let _ = write!(text, "{} = {}; ", comment(&s.place), comment(&s.value));
@@ -225,13 +229,14 @@ fn shown_sets(arg: &Arg) -> String {
     })
 }
 
-/// `__VERIFIER_nondet_int() = 3, -1; `
+/// The results of a function of the environment: `__VERIFIER_nondet_int() = 3, -1; `
 fn shown_results(arg: &Arg) -> String {
     format!("{}() = {}; ", identifier(&arg.name), arg.decimal)
 }
 
-/// Every parameter with its argument. Outputs have none; arguments without a parameter (the bytes of a harness) come last. The
-/// rounding mode, standard input, variables and results of the environment are left out.
+/// Pairs every parameter with its argument. Output parameters have no argument; arguments without a parameter (the
+/// bytes of a harness) come last. The rounding mode, standard input, variables and results of the environment are left
+/// out.
 pub fn with_outputs<'a>(
     signature: &'a Signature,
     args: &'a [Arg],
@@ -246,7 +251,7 @@ pub fn with_outputs<'a>(
     })
 }
 
-/// `x = 0.5, n = 3`; of a sequence of calls `init: n = 3; f: x = 0.5; f: x = 1.5`.
+/// The arguments in decimal: `x = 0.5, n = 3`; for a sequence of calls `init: n = 3; f: x = 0.5; f: x = 1.5`.
 #[must_use]
 pub fn decimals(args: &[Arg]) -> String {
     let of = |args: &[Arg]| args.iter().map(|a| format!("{} = {}", a.name, a.decimal)).collect::<Vec<_>>().join(", ");
@@ -262,19 +267,19 @@ pub fn decimals(args: &[Arg]) -> String {
     first.into_iter().chain(calls).collect::<Vec<_>>().join("; ")
 }
 
-/// Is the file C++, by its name?
+/// Returns whether the file name is that of a C++ file.
 #[must_use]
 pub fn is_cxx(file: &Path) -> bool {
     extension(file).is_some_and(|e| ["cc", "cpp", "cxx", "c++", "C", "cp", "CPP"].contains(&e))
 }
 
-/// Is the file C or C++, by its name?
+/// Returns whether the file name is that of a C or C++ source file.
 #[must_use]
 pub fn is_source(file: &Path) -> bool {
     is_cxx(file) || extension(file) == Some("c")
 }
 
-/// Is the file a header, by its name?
+/// Returns whether the file name is that of a header.
 #[must_use]
 pub fn is_header(file: &Path) -> bool {
     extension(file).is_some_and(|e| ["h", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"].contains(&e))

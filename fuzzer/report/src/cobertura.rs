@@ -1,9 +1,9 @@
-//! `coverage.xml`: the counts of [`lcov`](super::lcov) as Cobertura writes them (`coverage-04.dtd`), which GitLab, Jenkins and Azure
-//! read without a plugin.
+//! `coverage.xml`: the counts of [`lcov`](super::lcov) in the Cobertura format (`coverage-04.dtd`), which GitLab,
+//! Jenkins and Azure read without a plugin.
 //!
-//! A site is one condition of its line. A rate is a share from 0 to 1, and that of nothing is 1. Paths are relative to the root of the
-//! sources ([`SourceRoot`]), which the document names; a file that lies elsewhere keeps its absolute path. The time stamp, which the
-//! format requires, is 0: equal reports give equal files.
+//! Each site is one condition of its line. A rate is a share from 0 to 1; the rate of an empty set is 1. Paths are
+//! relative to the root of the sources ([`SourceRoot`]), which the document names; a file outside the root has its
+//! absolute path. The time stamp, which the format requires, is 0, so that equal reports give equal files.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -17,10 +17,10 @@ use super::{
     source_root::SourceRoot,
 };
 
-/// The document.
+/// Renders the document.
 ///
 /// # Panics
-/// Never: memory takes every document.
+/// Never: writing to a string does not fail.
 #[must_use]
 pub fn document(report: &Report, root: &SourceRoot) -> String {
     let mut packages: BTreeMap<String, Package> = BTreeMap::new();
@@ -37,14 +37,14 @@ pub fn document(report: &Report, root: &SourceRoot) -> String {
     coverage.render().expect("memory takes every document")
 }
 
-/// What the template shows.
+/// The fields of the template.
 #[derive(Template)]
 #[template(path = "coverage.xml")]
 struct Coverage {
     root: String,
     version: &'static str,
     all: Counts,
-    /// By directory.
+    /// The key is the directory.
     packages: BTreeMap<String, Package>,
 }
 
@@ -57,10 +57,10 @@ struct Package {
 /// A source file.
 struct Class {
     file: String,
-    /// Without directories.
+    /// File name without directories.
     name: String,
     counts: Counts,
-    /// Name, line and calls.
+    /// Name, line and number of calls.
     functions: Vec<(String, u32, usize)>,
     lines: Vec<Line>,
 }
@@ -74,7 +74,7 @@ struct Line {
 }
 
 struct Condition {
-    /// `jump`, or `switch` for more than two ways.
+    /// `jump`, or `switch` for more than two branches.
     kind: &'static str,
     branches: Counted,
 }
@@ -113,12 +113,12 @@ impl Counted {
         self.covered += other.covered;
     }
 
-    /// From 0 to 1, with four digits.
+    /// The share from 0 to 1, with four digits.
     fn rate(&self) -> String {
         format!("{:.4}", share(self.covered, self.total) / 100.0)
     }
 
-    /// A whole number, 100 only for all of them.
+    /// The percentage, rounded down: 100 only if all are covered.
     fn percent(&self) -> usize {
         (100 * self.covered).checked_div(self.total).unwrap_or(100)
     }

@@ -1,5 +1,5 @@
-//! The goals of the coverage criteria that no other list of a report has: boundary values, floating-point exceptions, paths and loops,
-//! each with the tests that fulfil it.
+//! Goals of coverage criteria that have no other list in a report (boundary values, floating-point exceptions, paths
+//! and loops), each with the tests that fulfil it.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use super::{
     proof::Code,
 };
 
-/// One goal.
+/// One goal of a coverage criterion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriterionGoal {
     /// The name of its criterion.
     pub criterion: String,
-    /// Function that holds it.
+    /// Function that contains it.
     pub function: String,
     /// Source file.
     pub file: String,
@@ -24,23 +24,24 @@ pub struct CriterionGoal {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// What it is: an outcome of a comparison or an operation, the number of rounds of a loop, or a path (`penfuzz reach --path`).
+    /// Description of the goal: an outcome of a comparison or an operation, the number of rounds of a loop, or a path
+    /// (`penfuzz reach --path`).
     pub goal: String,
     /// The tests that fulfil it, as numbers from 1.
     pub tests: Vec<usize>,
-    /// Proved infeasible by two solvers.
+    /// Two solvers proved it infeasible.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub proved_infeasible: bool,
-    /// The file of the query that proves it.
+    /// The query file of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
-    /// Of a boundary value, an exception, or rounds of a loop: the comparison, the operation, or the first conditional of the loop in the
-    /// compiled code, and the number of the outcome there.
+    /// For a boundary value, an exception, or rounds of a loop: the comparison, the operation, or the first conditional
+    /// of the loop in the compiled code, and the index of the outcome there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
 }
 
-/// The figures of one criterion.
+/// Counts the goals of one criterion.
 #[must_use]
 pub fn figures(report: &Report, criterion: &str) -> Criterion {
     let of = || report.criterion_goals.iter().filter(|g| g.criterion == criterion);
@@ -51,7 +52,7 @@ pub fn figures(report: &Report, criterion: &str) -> Criterion {
     }
 }
 
-/// All goals as CSV (RFC 4180), a line each; tests are separated by blanks.
+/// All goals as CSV (RFC 4180), one line each. Test numbers are separated by blanks.
 #[must_use]
 pub fn csv(report: &Report) -> String {
     let mut out = "criterion,function,file,line,column,goal,tests,proved_infeasible\r\n".to_owned();

@@ -1,5 +1,5 @@
-//! Coverage criteria besides branches, and the decisions of several conditions: a table per decision with the pair of tests that
-//! shows each condition, as MC/DC asks for.
+//! Coverage criteria other than branches, and decisions with several conditions. For MC/DC, each condition of a
+//! decision has the pair of tests that shows its independent effect.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use super::{
     model::{Branch, Report, Status},
 };
 
-/// The figures of one criterion.
+/// The counts of one criterion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// What is counted: lines, branches, outcomes of conditions, or conditions to be shown.
+    /// Number of goals: lines, branches, outcomes of conditions, or conditions whose effect must be shown.
     pub total: usize,
-    /// Covered by the emitted tests.
+    /// Goals that the emitted tests cover.
     pub covered: usize,
-    /// Proved infeasible; not among `covered`.
+    /// Goals that are proved infeasible; not counted in `covered`.
     pub proved_infeasible: usize,
 }
 
@@ -30,10 +30,10 @@ pub struct UncoveredLine {
     pub line: u32,
 }
 
-/// An expression of `&&` and `||` in which several conditions branch.
+/// An expression of `&&` and `||` with several branching conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Function that holds it.
+    /// Function that contains it.
     pub function: String,
     /// Source file.
     pub file: String,
@@ -41,9 +41,9 @@ pub struct Decision {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// Its conditions in the order of the source.
+    /// The conditions in source order.
     pub conditions: Vec<Condition>,
-    /// The vectors that the tests show and the pairs need, each once.
+    /// The vectors that the tests produce and the pairs refer to, each once.
     pub vectors: Vec<Vector>,
     /// Vectors that are proved infeasible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,44 +57,45 @@ pub struct Condition {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// Its place in [`Report::sites`]; `None` in a report that an older penfuzz has written.
+    /// Index of its site in [`Report::sites`]; `None` in a report that an older penfuzz wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<usize>,
-    /// Two vectors that show that it affects the outcome on its own, as indices into [`Decision::vectors`]; `None` if no two tests do.
+    /// Two vectors that show that the condition affects the outcome independently, as indices into
+    /// [`Decision::vectors`]; `None` if no two tests do.
     pub pair: Option<(usize, usize)>,
-    /// It is proved that no two executions show it: of each pair of vectors that would, one is infeasible.
+    /// It is proved that no two executions show the effect: of each pair of vectors that would, one is infeasible.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub proved_infeasible: bool,
 }
 
-/// A vector that no execution has, which two solvers found.
+/// A vector that no execution produces, as two solvers proved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Infeasible {
     /// As in [`Vector::values`].
     pub values: String,
-    /// The query, relative to the output directory.
+    /// The query file, relative to the output directory.
     pub proof: String,
 }
 
-/// The conditions of one evaluation of a decision.
+/// The values of all conditions in one evaluation of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vector {
-    /// For each condition `T` or `F`, or `-` if it is not evaluated.
+    /// One character per condition: `T`, `F`, or `-` if the condition is not evaluated.
     pub values: String,
     /// The outcome of the decision.
     pub outcome: bool,
-    /// The tests that have an evaluation with it, as numbers from 1.
+    /// The tests that contain such an evaluation, as numbers from 1.
     pub tests: Vec<usize>,
 }
 
 impl Decision {
-    /// Number of conditions that are shown.
+    /// Number of conditions whose effect is shown.
     #[must_use]
     pub fn shown(&self) -> usize {
         self.conditions.iter().filter(|c| c.pair.is_some()).count()
     }
 
-    /// The two vectors that show a condition.
+    /// The two vectors that show the effect of a condition.
     #[must_use]
     pub fn pair(&self, condition: &Condition) -> Option<[&Vector; 2]> {
         let (a, b) = condition.pair?;
@@ -103,7 +104,8 @@ impl Decision {
 }
 
 impl Condition {
-    /// Is it not shown, and proved that it cannot be: by its vectors, or because one of its outcomes is infeasible?
+    /// Returns whether the condition is not shown and it is proved that it cannot be: by its vectors, or because one of
+    /// its outcomes is infeasible.
     #[must_use]
     pub fn is_infeasible(&self, report: &Report) -> bool {
         let site = self.site.and_then(|s| report.sites.get(s));
@@ -113,7 +115,7 @@ impl Condition {
 }
 
 impl Vector {
-    /// `TT- = true in tests 1, 4`
+    /// The vector as text: `TT- = true in tests 1, 4`
     #[must_use]
     pub fn text(&self) -> String {
         let tests: Vec<_> = self.tests.iter().map(usize::to_string).collect();
@@ -122,7 +124,8 @@ impl Vector {
     }
 }
 
-/// All conditions as CSV (RFC 4180): a line per condition with the two tests that show it. Tests are numbers from 1, as in `tests/`.
+/// All conditions as CSV (RFC 4180): one line per condition with the two tests that show it. Tests are numbered from 1,
+/// as in `tests/`.
 #[must_use]
 pub fn csv(report: &Report) -> String {
     let mut out = "function,file,line,column,condition,condition_line,condition_column,shown,\
@@ -155,16 +158,17 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// A field of CSV. A leading sign that spreadsheets take for a formula stays as it is: names and paths begin with none.
+/// Quotes a CSV field. A leading sign that spreadsheets would read as a formula is not escaped: no name or path begins
+/// with one.
 pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// More conditions than this are not listed in a text; `decisions.csv` has them all.
+/// Maximum number of conditions that a text lists; `decisions.csv` has all.
 const LISTED: usize = 10;
 
-/// Enters into the figures of the criteria what is proved about branches: a condition of which one outcome is proved infeasible cannot be
-/// shown.
+/// Adds proofs about branches to the counts of the criteria. A condition of which one outcome is proved infeasible
+/// cannot be shown.
 pub fn note_proofs(report: &mut Report) {
     let is_proved = |b: &Branch| b.status == Status::ProvedUnreachable;
     let outcomes = report.sites.iter().filter(|s| s.kind != "switch").flat_map(|s| &s.branches);
@@ -185,7 +189,7 @@ pub fn note_proofs(report: &mut Report) {
     }
 }
 
-/// What a criterion counts.
+/// Describes what a criterion counts.
 const fn words(criterion: &str) -> &'static str {
     match criterion.as_bytes() {
         b"line" => "lines covered",
@@ -198,14 +202,14 @@ const fn words(criterion: &str) -> &'static str {
     }
 }
 
-/// The figures of the criteria as they stand on the page.
+/// The counts of the criteria for the HTML page.
 #[must_use]
 pub fn facts(report: &Report) -> Vec<String> {
     let others = report.criteria.iter().filter(|(name, _)| *name != "branch");
     others.map(|(name, c)| format!("{name}: {} of {}", c.covered, c.total)).collect()
 }
 
-/// The figures of the criteria, one line each, and the conditions that are not shown.
+/// Writes the counts of the criteria, one line each, and the conditions that are not shown.
 pub fn list(report: &Report, out: &mut String) {
     for (name, c) in report.criteria.iter().filter(|(name, _)| *name != "branch") {
         if c.total == 0 {

@@ -1,5 +1,5 @@
-//! A handmade report on a small function, for the tests of the formats: 8 branches by gcc's and clang's count, 6
-//! covered, 1 taken only by an input that aborts, 1 given up.
+//! A handmade report on a small function, for the tests of the formats. The function has 8 branches by the counts of
+//! gcc and clang: 6 are covered, 1 is taken only by an input that aborts, and 1 is given up.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ double clamp(double x, int n, double *rest)
 }
 ";
 
-/// The report.
+/// Returns the report.
 #[must_use]
 pub fn report() -> Report {
     Report {
@@ -128,7 +128,7 @@ fn signature() -> Signature {
     }
 }
 
-/// Arguments of the function, with 0.0 behind the pointer.
+/// Arguments of the function, with a pointer to 0.0.
 #[must_use]
 pub fn args(x: f64, n: i32) -> Vec<Arg> {
     vec![

@@ -1,5 +1,5 @@
-//! The text at the end of a search for floating-point exceptions: how many of each kind, then each find, worst first.
-//! Underflows are one line per function unless `--underflow` lists them: there are many, and most of them are intended.
+//! The text report of a search for floating-point exceptions: how many of each kind, then each find, worst first.
+//! Without `--underflow`, underflows take one line per function: there are many, and most of them are intended.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
@@ -14,8 +14,7 @@ use super::{
     terminal,
 };
 
-/// The text for the campaign in output directory `dir`; `with_noise` lists underflows and inexact results one by
-/// one. Without `has_mpfr`, a hint names the feature that finds out which of them are avoidable.
+/// The text for the campaign with output directory `dir`. `with_noise` lists underflows and inexact results one by one.
 #[must_use]
 pub fn text(report: &Report, dir: &Path, with_noise: bool, has_mpfr: bool) -> String {
     let report = &console::all_shown(report);
@@ -68,7 +67,8 @@ fn could_be_judged(count: &Count) -> bool {
     matches!(count.exception, Exception::Overflow | Exception::Underflow) && count.judged.is_none()
 }
 
-/// `avoidable: 1 of 2 overflow, 0 of 3 underflow (1 not judged)`; nothing when nothing was computed again.
+/// Writes the verdicts, `avoidable: 1 of 2 overflow, 0 of 3 underflow (1 not judged)`; nothing if nothing was
+/// recomputed.
 fn judged(counts: &[Count], out: &mut String) {
     let of = |c: &Count| {
         let all = c.judged?;
@@ -81,7 +81,7 @@ fn judged(counts: &[Count], out: &mut String) {
     }
 }
 
-/// `: 1 invalid, 2 divide-by-zero`; nothing without finds.
+/// The counts per exception, `: 1 invalid, 2 divide-by-zero`; empty without finds.
 fn kinds(counts: &[Count]) -> String {
     let found: Vec<_> =
         counts.iter().filter(|c| c.pairs > 0).map(|c| format!("{} {}", c.pairs, c.exception.name())).collect();
@@ -113,7 +113,7 @@ fn list(report: &Report, find: &Find, out: &mut String) {
     }
 }
 
-/// `avoidable: precisely computed the result is 2.00000e180`
+/// The verdict with the high-precision values: `avoidable: precisely computed the result is 2.00000e180`
 fn computed(precise: &Precise, avoidable: Option<bool>) -> String {
     let Some(avoidable) = avoidable else {
         return format!("not judged: precisely computed this is {}; no operation gave the result", precise.operation);
@@ -123,13 +123,14 @@ fn computed(precise: &Precise, avoidable: Option<bool>) -> String {
     format!("{word}: precisely computed the {are} {}", precise.results.join(", "))
 }
 
-/// `laplaceinv.c:38:20`: the directories are in `report.json`.
+/// The place of a find, `laplaceinv.c:38:20`; `report.json` has the directories.
 fn place(find: &Find) -> String {
     let file = Path::new(&find.file).file_name().unwrap_or_default().to_string_lossy();
     format!("{file}:{}:{}", find.line, find.column)
 }
 
-/// `0.0 / 0.0 -> nan`, `log(-1.0) -> nan`, `(int)1e300 -> -2147483648`; without operands, `/`.
+/// The operation with its values: `0.0 / 0.0 -> nan`, `log(-1.0) -> nan`, `(int)1e300 -> -2147483648`; without
+/// operands, `/`.
 fn formula(find: &Find) -> String {
     let operands: Vec<&str> = find.operands.iter().map(|o| o.decimal.as_str()).collect();
     let is_word = find.operation.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -165,7 +166,7 @@ fn confirmed(find: &Find) -> String {
     if by.reason.is_empty() { text.to_owned() } else { format!("{text}: {}", by.reason) }
 }
 
-/// One line per function for the finds that are not listed.
+/// Writes one line per function for the finds that are not listed.
 fn fold(exceptions: &Exceptions, out: &mut String) {
     let mut by_function: BTreeMap<(Exception, &str), (usize, usize)> = BTreeMap::new();
     for find in exceptions.finds.iter().filter(|f| f.exception.is_noise()) {
@@ -206,7 +207,7 @@ mod tests {
         Precise { operation: operation.to_owned(), results: results.iter().map(|r| (*r).to_owned()).collect() }
     }
 
-    /// One of each class.
+    /// One find of each class.
     fn report() -> Report {
         let returned = |value: &str| Shown::Value { place: "returned".to_owned(), value: value.to_owned() };
         let behind = Shown::Value { place: "*rest".to_owned(), value: "inf".to_owned() };

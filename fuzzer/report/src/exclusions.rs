@@ -1,14 +1,14 @@
-//! Comments that exclude proved branches from the counts of coverage tools, as a patch of the sources.
+//! Writes a patch of the sources whose comments exclude proved branches from the counts of coverage tools.
 //!
-//! lcov and gcovr leave out the branches of a line with a marker in a comment. Such a line loses all its branches that are not taken, so it
-//! gets a marker only if each of them is proved unreachable. llvm-cov has no markers: lcov reads what `llvm-cov export -format=lcov`
-//! writes.
+//! lcov and gcovr ignore the branches of a line that has a marker in a comment. The marker hides all branches of the
+//! line, so a line gets one only if each of its untaken branches is proved unreachable. llvm-cov has no markers; use
+//! lcov on the output of `llvm-cov export -format=lcov`.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use super::model::Report;
 
-/// A tool that counts coverage.
+/// A coverage tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// `LCOV_EXCL_BR_LINE`.
@@ -26,26 +26,26 @@ impl Tool {
     }
 }
 
-/// A patch, and what it cannot mark.
+/// A patch, and the lines that it cannot mark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exclusions {
     /// A unified diff for `patch -p0`; empty if no line gets a marker.
     pub patch: String,
-    /// `file.c:12`, and why that line gets no marker although a branch on it is proved unreachable.
+    /// Lines that get no marker although a branch on them is proved unreachable, with the reason: `file.c:12: …`.
     pub left_out: Vec<String>,
 }
 
-/// What stands at one line of a source.
+/// The untaken branches of one source line.
 #[derive(Default)]
 struct Line {
-    /// The queries of the proved branches.
+    /// The query files of the proved branches.
     proofs: Vec<String>,
-    /// Branches that no input takes, without a proof.
+    /// Number of branches that no input takes and that are not proved unreachable.
     unproved: usize,
 }
 
-/// Markers for the proved branches of `report`, whose proofs lie in `dir`. Names of files below `root` are relative to it: `patch` refuses
-/// others.
+/// Writes the markers for the proved branches of `report`, whose proof files are in `dir`. File names below `root` are
+/// relative to it, because `patch` rejects others.
 #[must_use]
 pub fn of(report: &Report, dir: &Path, root: &Path, tool: Tool) -> Exclusions {
     let mut files: BTreeMap<&str, BTreeMap<u32, Line>> = BTreeMap::new();
@@ -89,7 +89,7 @@ fn add_file(all: &mut Exclusions, file: &str, lines: &BTreeMap<u32, Line>, root:
     }
 }
 
-/// A line before and after.
+/// Returns a line before and after the change, or why it cannot be marked.
 fn marked<'a>(old: &'a str, line: &Line, tool: Tool) -> Result<(&'a str, String), &'static str> {
     if line.unproved > 0 {
         return Err("other branches of the line are not taken and not proved");
@@ -106,7 +106,7 @@ fn marked<'a>(old: &'a str, line: &Line, tool: Tool) -> Result<(&'a str, String)
     Ok((old, format!("{code} /* {}: {} */{continued}{end}", tool.marker(), line.proofs.join(", "))))
 }
 
-/// Is the end of the line within a comment, as far as the line itself shows?
+/// Returns whether a comment is open at the end of the line. Only the line itself is considered.
 fn is_comment_open(line: &str) -> bool {
     match line.rfind("/*") {
         Some(begin) => !line[begin..].contains("*/"),
@@ -122,7 +122,7 @@ mod tests {
         proof::{Proof, Verdict},
     };
 
-    /// The example, whose source is `text`, with the last untaken branch proved.
+    /// The example with source `text`, whose last untaken branch is proved.
     fn proved(dir: &Path, text: &str) -> Report {
         let mut report = example::report();
         let file = dir.join("clamp.c");

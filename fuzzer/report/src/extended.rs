@@ -1,11 +1,13 @@
-//! A `long double` of x86 as text without loss, from its encoding of 80 bits.
+//! Writes a `long double` of x86 as text without loss, from its 80-bit encoding.
 //!
 //! | value | text |
 //! | --- | --- |
 //! | finite | a hex float: `0x1.8000000000000002p+0L`, `0x0.0000000000000002p-16382L` |
 //! | infinities, the quiet NaN without payload | `INFINITY`, `NAN` |
 //! | other NaNs | `__builtin_nanl("0x1")`, `__builtin_nansl("0x1")` (signaling), of gcc and clang |
-//! | encodings with the wrong integer bit, which no processor writes | `penfuzz_f80(0x3fff, 0x1ULL)`, sign with exponent and significand |
+//! | encodings with a wrong integer bit | `penfuzz_f80(0x3fff, 0x1ULL)`: sign with exponent, and significand |
+//!
+//! No processor writes encodings with a wrong integer bit.
 
 use penfuzz_target::inputs::extended::split;
 
@@ -14,9 +16,9 @@ use super::literal::nan;
 const INTEGER: u64 = 1 << 63;
 const QUIET: u64 = 1 << 62;
 
-/// The function for encodings without a literal.
+/// Name of the emitted function for encodings without a literal.
 pub const FUNCTION: &str = "penfuzz_f80";
-/// Its definition in C and C++.
+/// Definition of [`FUNCTION`] in C and C++.
 pub const DEFINITION: &str = "static long double penfuzz_f80(unsigned head, unsigned long long significand)
 {
   union { struct { unsigned long long significand; unsigned short head; } parts; long double value; } both = {{0, 0}};
@@ -26,7 +28,7 @@ pub const DEFINITION: &str = "static long double penfuzz_f80(unsigned head, unsi
 }
 ";
 
-/// A literal of C, or a call of [`FUNCTION`], that reproduces every bit.
+/// A C literal, or a call of [`FUNCTION`], that reproduces every bit.
 #[must_use]
 pub fn c_literal(number: u128) -> String {
     let (head, significand) = split(number);
@@ -44,7 +46,7 @@ pub fn c_literal(number: u128) -> String {
     }
 }
 
-/// The digits behind the point, with it, of a fraction of 63 bits.
+/// The hex digits of a 63-bit fraction, with the point before them.
 fn digits(fraction: u64) -> String {
     let all = format!(".{:016x}", fraction << 1);
     all.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,19 +1,19 @@
-//! The files that a report consists of, by their names in the output directory. They are here and not with their writers,
-//! because the texts on the terminal list all of them.
+//! Names of the files of a report in the output directory. They are defined here and not in the modules that write the
+//! files, because the terminal texts list all of them.
 
 use std::{fmt::Write, path::Path};
 
 use super::{c_text::identifier, model::Report};
 
-/// Everything, for programs.
+/// The complete report, for programs.
 pub const JSON: &str = "report.json";
 /// A page for a browser.
 pub const HTML: &str = "report.html";
-/// Branch coverage for other tools; campaigns for other goals have none.
+/// Branch coverage for other tools; only in campaigns for branches.
 pub const LCOV: &str = "coverage.lcov";
-/// The same as Cobertura writes it, for services that do not read the other format.
+/// The same counts in the Cobertura format, for services that do not read lcov's.
 pub const COBERTURA: &str = "coverage.xml";
-/// The conditions of decisions with the tests that show them; campaigns for MC/DC only.
+/// The conditions of decisions with the tests that show them; only in campaigns for MC/DC.
 pub const DECISIONS: &str = "decisions.csv";
 /// Boundary values, exceptions, paths and loops with the tests that fulfil them; only with such a `--criterion`.
 pub const CRITERIA: &str = "criteria.csv";
@@ -29,7 +29,7 @@ pub fn test_program(report: &Report) -> String {
     report.test_program.as_ref().map_or_else(by_rule, |program| program.file.clone())
 }
 
-/// The last section of a text: the files in output directory `dir`, each with what it is.
+/// Writes the last section of a text: the files in output directory `dir`, each with a description.
 pub(super) fn list(dir: &Path, files: &[(&str, &str)], out: &mut String) {
     let _ = writeln!(out, "\nFiles in {}", dir.display());
     for (file, what) in files {

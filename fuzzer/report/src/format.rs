@@ -1,5 +1,5 @@
-//! Numbers, names and markup as text. Every report, table and message formats them here, so that a figure reads the same
-//! wherever it stands.
+//! Formats numbers, names and markup as text. Every report, table and message uses these functions, so that a figure
+//! looks the same everywhere.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use askama::filters::Escaper;
 
 use penfuzz_system::console::is_hidden;
 
-/// A share in percent, from 0 to 100; of nothing, 100.
+/// A share in percent, from 0 to 100; 100 if `total` is 0.
 #[must_use]
 pub fn share(part: usize, total: usize) -> f64 {
     if total == 0 { 100.0 } else { 100.0 * part as f64 / total as f64 }
@@ -33,7 +33,7 @@ pub fn count(n: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// [`count`] of a rounded median or mean; a dash when it is not known.
+/// [`count`] of a rounded median or mean; a dash for `None`.
 #[must_use]
 pub fn known_count(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |v| count(v.round() as u64))
@@ -51,13 +51,13 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// A number with this many decimal places; a dash when it is not known.
+/// A number with `digits` decimal places; a dash for `None`.
 #[must_use]
 pub fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |v| format!("{v:.digits$}"))
 }
 
-/// A p-value: two significant digits below 0.001, three decimal places from there on; a dash when it is not known.
+/// A p-value: two significant digits below 0.001, three decimal places otherwise; a dash for `None`.
 #[must_use]
 pub fn p_value(p: Option<f64>) -> String {
     match p {
@@ -67,24 +67,24 @@ pub fn p_value(p: Option<f64>) -> String {
     }
 }
 
-/// A count with its noun, which takes a plural `s`: `1 function`, `2 functions`.
+/// A count with its noun, whose plural ends in `s`: `1 function`, `2 functions`.
 #[must_use]
 pub fn plural(n: usize, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }
 
-/// Text for XML and for HTML that is XML as well, in an element or between double quotes. XML allows no control characters but line
-/// break and tabulator, and neither U+FFFE nor U+FFFF: these become blanks. Characters that would change the direction of text are
-/// shown as on the terminal.
+/// Escapes text for XML, and for HTML that is also XML, in an element or between double quotes. XML allows no control
+/// characters except line break and tabulator, and neither U+FFFE nor U+FFFF: these become blanks. Characters that
+/// would change the direction of text are shown as on the terminal.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // A string takes every text.
+    // Writing to a string does not fail.
     let _ = Xml.write_escaped_str(&mut out, text);
     out
 }
 
-/// [`escape`] for templates: `askama.toml` names it for all that ends in `.html`.
+/// [`escape`] for templates. `askama.toml` uses it for all templates whose names end in `.html`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Xml;
 
@@ -106,7 +106,7 @@ impl Escaper for Xml {
     }
 }
 
-/// A path as part of an address: RFC 3986, unreserved characters and `/` as they are, the others as `%` and two digits.
+/// Encodes a path as part of a URI (RFC 3986): unreserved characters and `/` stay, others become `%` and two digits.
 #[must_use]
 pub fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
@@ -124,7 +124,7 @@ fn digit(value: u8) -> char {
     char::from_digit(u32::from(value), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
-/// Text in a cell of a Markdown table: it neither ends the cell nor marks anything up.
+/// Escapes text for a cell of a Markdown table: it neither ends the cell nor adds markup.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -139,7 +139,7 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// One word of a POSIX shell, quoted when it must be.
+/// One word of a POSIX shell, quoted if necessary.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./,:@%".contains(c);

@@ -1,4 +1,4 @@
-//! The branches covered over time, from the `plot_data` of a campaign's clients.
+//! Reads the number of covered branches over time from the `plot_data` of a campaign's clients.
 
 use std::{
     fs::{self, File},
@@ -12,14 +12,14 @@ use penfuzz_system::files::foreign;
 /// The file that each client appends to.
 const FILE: &str = "plot_data";
 
-/// Size in bytes from which a file is sampled instead of read: weeks make many megabytes, and the page is written every few
-/// seconds.
+/// File size in bytes above which the file is sampled instead of read completely: weeks of fuzzing make many megabytes,
+/// and the page is rewritten every few seconds.
 const WHOLE: u64 = 64 * 1024;
 
-/// Samples of a large file.
+/// Number of samples of a large file.
 const PLACES: u64 = 200;
 
-/// Bytes of a sample: enough for one whole line after a partial one.
+/// Size of a sample in bytes: enough for one whole line after a partial one.
 const ROOM: usize = 512;
 
 /// The curves of all clients.
@@ -34,12 +34,12 @@ pub struct History {
 pub struct Curve {
     /// Name of the client; empty when there is only one.
     pub client: String,
-    /// Seconds of search and branches covered until then, ascending.
+    /// Seconds of search and branches covered at that time, ascending.
     pub points: Vec<(f64, f64)>,
 }
 
 impl History {
-    /// The last point in time, in seconds; 0 without points.
+    /// The time of the last point, in seconds; 0 without points.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.curves.iter().filter_map(|c| c.points.last()).map(|p| p.0).fold(0.0, f64::max)
@@ -60,20 +60,20 @@ pub fn read(dir: &Path) -> History {
     History { curves }
 }
 
-/// Reads the `plot_data` at `path`, that of a client; `None` when there is none.
+/// Reads the `plot_data` of one client at `path`; `None` if the file is missing or unreadable.
 #[must_use]
 pub fn curve(path: &Path, client: &str) -> Option<Curve> {
     let file = foreign::open_own(path).ok()?;
     let lines = lines(&file).ok()?;
     let (time, covered) = columns(lines.first()?)?;
     let mut points: Vec<(f64, f64)> = lines.iter().filter_map(|l| point(l, time, covered)).collect();
-    // The partial last line of a killed campaign may parse as any number.
+    // The last line may be partial if the campaign was killed; then it may parse as any number.
     points.retain(|(s, c)| s.is_finite() && c.is_finite() && *s >= 0.0 && *c >= 0.0);
     points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     Some(Curve { client: client.to_owned(), points })
 }
 
-/// The columns of time and branches, by the names in the first line.
+/// The column indices of time and branches, found by the names in the first line.
 fn columns(head: &str) -> Option<(usize, usize)> {
     let names: Vec<&str> = head.trim_start_matches('#').split(',').map(str::trim).collect();
     let place = |name: &str| names.iter().position(|n| *n == name);
@@ -85,7 +85,7 @@ fn point(line: &str, time: usize, covered: usize) -> Option<(f64, f64)> {
     Some((fields.get(time)?.parse().ok()?, fields.get(covered)?.parse().ok()?))
 }
 
-/// All lines of a small file; the first, the last and samples in between of a large one.
+/// All lines of a small file; the first, the last and some lines between of a large one.
 fn lines(file: &File) -> io::Result<Vec<String>> {
     let size = file.metadata()?.len();
     let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
@@ -95,7 +95,7 @@ fn lines(file: &File) -> io::Result<Vec<String>> {
     let mut lines: Vec<String> = whole(&read_at(file, 0, ROOM)?).into_iter().take(2).collect();
     for i in 1..PLACES {
         let bytes = read_at(file, size / PLACES * i, ROOM)?;
-        // The first line of a sample is partial in general, and so is the last.
+        // The first line of a sample is usually partial, and so is the last.
         lines.extend(whole(&bytes).into_iter().nth(1));
     }
     lines.extend(whole(&read_at(file, size - ROOM as u64, ROOM)?).pop());

@@ -1,5 +1,5 @@
-//! `report.json`: the [`Report`] itself, schema 1. Keys come in the order of the fields of the type, so two equal
-//! reports are two equal files.
+//! `report.json`: the serialized [`Report`], schema 1. Keys have the order of the fields of the type, so equal reports
+//! give equal files.
 
 use std::{io, path::Path};
 
@@ -13,11 +13,11 @@ use super::{
 
 pub use super::files::JSON as FILE;
 
-/// The report as indented JSON with a final newline. JSON has no infinities and no NaN: a time or a rate that is
-/// not finite is written as 0. (Arguments are strings and keep every bit.)
+/// The report as indented JSON with a final newline. JSON has no infinities and no NaN, so a time or a rate that is not
+/// finite is written as 0. Arguments are strings and keep every bit.
 ///
 /// # Panics
-/// Never: a report has no map with keys that are not strings.
+/// Never: no map in a report has keys that are not strings.
 #[must_use]
 pub fn to_string(report: &Report) -> String {
     let mut report = report.clone();
@@ -36,10 +36,11 @@ struct Version {
     schema: u32,
 }
 
-/// Reads a report back.
+/// Reads a report.
 ///
 /// # Errors
-/// The file cannot be read, is of another schema, or is not a report that a campaign could have written; the message names the file and has a hint what to do.
+/// The file cannot be read, has another schema, or contains values that no campaign writes. The message names the file
+/// and says what to do.
 pub fn read(path: &Path) -> io::Result<Report> {
     let text = foreign::read_text(path).map_err(|error| {
         let advice = if error.kind() == io::ErrorKind::NotFound {
@@ -52,10 +53,10 @@ pub fn read(path: &Path) -> io::Result<Report> {
     parse(&text, path)
 }
 
-/// Reads the text of the report at `path`.
+/// Parses the text of the report at `path`.
 ///
 /// # Errors
-/// As for [`read`].
+/// Those of [`read`].
 pub fn parse(text: &str, path: &Path) -> io::Result<Report> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
     let damaged = |error| invalid(format!("not a penfuzz report ({error}); run the campaign again to write a new one"));

@@ -1,8 +1,10 @@
-//! `--junit FILE`: what campaigns found as results of tests, which continuous integration shows beside those of a project's own tests.
+//! `--junit FILE`: the results of campaigns as test results, which continuous integration shows next to those of a
+//! project's own tests.
 //!
-//! One `testsuite` per function. Each emitted test, and each proof that a branch is unreachable, is a `testcase` that passed, each crash and each hang one that failed, and a
-//! campaign that ended without a report one with an error. The format has no standard; this is the subset that Jenkins, GitLab and
-//! the actions for GitHub have in common. A test has no time of its own, so the time is that of the whole campaign.
+//! The document has one `testsuite` per function. A `testcase` that passed stands for each emitted test and each proof
+//! that a branch is unreachable; one that failed stands for each crash and each hang. A campaign that ended without a
+//! report has one with an error. The format has no standard; the document uses the subset that Jenkins, GitLab and the
+//! actions for GitHub have in common. Single tests have no time, so the time is that of the whole campaign.
 
 use askama::Template;
 use penfuzz_system::console::shown;
@@ -14,22 +16,22 @@ use super::{
     uncovered::{decimal_call, place},
 };
 
-/// Characters of the name of a test. The arguments of a harness may have a million.
+/// Maximum number of characters of a test name. The arguments of a harness may have a million.
 const NAME_WIDTH: usize = 160;
 
 /// The outcome of one campaign.
 #[derive(Debug, Clone, Copy)]
 pub struct Campaign<'a> {
-    /// Its name: that of the target in a suite, else the function.
+    /// Name of the target in a suite, otherwise of the function.
     pub name: &'a str,
     /// Its report, or why there is none.
     pub outcome: Result<&'a Report, &'a str>,
 }
 
-/// The document on these campaigns; `name` is that of the suite, or of the target.
+/// Renders the document for these campaigns. `name` is the name of the suite, or of the target.
 ///
 /// # Panics
-/// Never: memory takes every document.
+/// Never: writing to a string does not fail.
 #[must_use]
 pub fn document(name: &str, campaigns: &[Campaign], root: &SourceRoot) -> String {
     let suites = campaigns.iter().map(|campaign| suite(campaign, root)).collect();
@@ -37,7 +39,7 @@ pub fn document(name: &str, campaigns: &[Campaign], root: &SourceRoot) -> String
     results.render().expect("memory takes every document")
 }
 
-/// What the template shows.
+/// The fields of the template.
 #[derive(Template)]
 #[template(path = "junit.xml")]
 struct Results {
@@ -86,7 +88,7 @@ const ERROR: &str = "error";
 struct Case {
     name: String,
     class: String,
-    /// Relative to the root of the sources; empty when it is not known.
+    /// Path relative to the root of the sources; empty if it is not known.
     file: String,
     problem: Option<Problem>,
 }
@@ -139,7 +141,7 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
     let case =
         |name: &str, problem| Case { name: cut(&shown(name)), class: class.to_owned(), file: file.clone(), problem };
     let test = |(i, test): (usize, &Test)| case(&format!("test {}: {}", i + 1, decimal_call(report, &test.args)), None);
-    // One entry per place: the name stays the same when the input or the order changes.
+    // One entry per place, so that the name stays the same if the input or the order changes.
     let finding = |kind: &'static str, finding: &Finding| {
         let what = format!("{} in {}", finding.reason, finding.place);
         case(&format!("{kind}: {what}"), Some(problem(report, kind, &what, finding)))

@@ -1,38 +1,39 @@
-//! How the memory of a type is made up, so that a test program without its definition can declare the same memory.
+//! Memory layout of a type. With it, a test program that lacks the definition of the type can declare the same memory.
 
 use serde::{Deserialize, Serialize};
 
 /// A type, or a member of one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The name of the member; empty if it has none, and of a type.
+    /// The name of the member; empty for an unnamed member and for a type.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Of a structure or union: its name as C writes it, empty if it has none.
+    /// For a structure or union: its C name, empty if it has none.
     #[serde(rename = "type", default, skip_serializing_if = "String::is_empty")]
     pub type_name: String,
-    /// Of a number, as [`kind_name`](super::literal::kind_name) spells it, or `char`, `f16`, `f80`, `f128`, `i128`, `u128`, `complex
-    /// f32`, `complex f64`; `pointer`, `structure` or `union`. Anything else is memory of so many bytes.
+    /// For a number, its kind as [`kind_name`](super::literal::kind_name) spells it, or `char`, `f16`, `f80`, `f128`,
+    /// `i128`, `u128`, `complex f32`, `complex f64`. Otherwise `pointer`, `structure` or `union`. Any other text means
+    /// `size` bytes of memory.
     pub kind: String,
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub size: usize,
-    /// Bits from the start of what holds the member.
+    /// Offset in bits from the start of the enclosing type.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: usize,
-    /// Of a bit-field; else 0.
+    /// Width in bits of a bit-field; otherwise 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bits: usize,
-    /// The dimensions of an array, the outermost first; empty if it is none.
+    /// The dimensions of an array, outermost first; empty if it is not an array.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elements: Vec<usize>,
-    /// Of a structure or union, in the order of their declaration.
+    /// The members of a structure or union, in order of declaration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Layout>,
-    /// A program in C++ can initialize the type by the names of its members: these are numbers, and arrays and structures of them, and
-    /// none has anything of C++.
+    /// A C++ program can initialize the type by the names of its members: all members are numbers, or arrays and
+    /// structures of numbers, and none uses a C++ feature.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_plain: bool,
-    /// Another translation unit than that of the function defines the structure.
+    /// The structure is defined in another translation unit than the function.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_foreign: bool,
 }
@@ -43,13 +44,13 @@ fn is_zero(n: &usize) -> bool {
 }
 
 impl Layout {
-    /// Bytes of all elements; `None` if they are more than an address can count, in a report that others wrote.
+    /// Size of all elements in bytes; `None` if it does not fit into an address, in a report from an untrusted source.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         self.elements.iter().try_fold(self.size, |size, n| size.checked_mul(*n))
     }
 
-    /// The member that stands for a union: the one whose value an input has.
+    /// The member that represents a union: the one whose value an input has.
     #[must_use]
     pub fn largest(&self) -> Option<&Self> {
         self.members.iter().max_by_key(|m| m.bytes())

@@ -1,11 +1,11 @@
 //! `coverage.lcov`: a tracefile of the branches in scope, for `genhtml --branch-coverage`, editors and services.
 //!
-//! Counts are numbers of emitted tests that pass a branch, not of evaluations; a covered branch counts at least 1. A branch that
-//! only inputs that crash or hang take is not covered: it counts 0, and a comment behind its record (a line that begins with
-//! `#`, which readers skip) names it, as `# only by inputs that crash: BRDA:LINE,BLOCK,BRANCH`. Only lines that hold a site, and the first line of the function
-//! under test, are known: the others have no `DA` record. For other functions in scope, the line of the first site is
-//! given as the line of the definition. The format has no way to write a line break in a name: names are written as on the
-//! terminal.
+//! A count is the number of emitted tests that take a branch, not of evaluations; a covered branch counts at least 1. A
+//! branch that only inputs that crash or hang take is not covered: it counts 0. A comment after its record (a line that
+//! begins with `#`, which readers skip) names it: `# only by inputs that crash: BRDA:LINE,BLOCK,BRANCH`. Only lines
+//! that contain a site, and the first line of the function under test, have a `DA` record. For other functions in
+//! scope, the line of the first site is given as the line of the definition. The format cannot express a line break in
+//! a name, so names are written as on the terminal.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -13,7 +13,7 @@ use penfuzz_system::console::shown;
 
 use super::model::{Branch, Report, Site, Status};
 
-/// The tracefile: one record per source file, files by name, lines ascending.
+/// The text of the tracefile: one record per source file, files by name, lines ascending.
 #[must_use]
 pub fn tracefile(report: &Report) -> String {
     let mut out = String::new();
@@ -23,7 +23,7 @@ pub fn tracefile(report: &Report) -> String {
     out
 }
 
-/// The counts of each source file, which other formats write as well.
+/// The counts of each source file; other formats use them too.
 pub(super) fn records(report: &Report) -> BTreeMap<&str, Record> {
     let mut files: BTreeMap<&str, Record> = BTreeMap::new();
     let signature = &report.signature;
@@ -37,7 +37,7 @@ pub(super) fn records(report: &Report) -> BTreeMap<&str, Record> {
     files
 }
 
-/// For each branch of each site, the number of emitted tests that pass it; at least 1 when it is covered.
+/// For each branch of each site, the number of emitted tests that take it; at least 1 if it is covered.
 fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
     let covered = |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated));
     let floor = |site: &Site| site.branches.iter().map(covered).collect::<Vec<_>>();
@@ -58,13 +58,13 @@ fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
 /// The record of one source file.
 #[derive(Default)]
 pub(super) struct Record {
-    /// Name, as it is shown, to line and count of calls.
+    /// Maps the displayed name to the line and the number of calls.
     pub functions: BTreeMap<String, (u32, usize)>,
-    /// Line to one entry per site on it, each the counts of its branches.
+    /// Maps a line to one entry per site on it: the counts of its branches.
     pub branches: BTreeMap<u32, Vec<Vec<usize>>>,
-    /// The same, with why a branch does not count as taken although some run took it.
+    /// As `branches`: why a branch does not count as taken although some run took it.
     remarks: BTreeMap<u32, Vec<Vec<Option<&'static str>>>>,
-    /// Line to count.
+    /// Maps a line to its count.
     pub lines: BTreeMap<u32, usize>,
 }
 
@@ -139,7 +139,7 @@ fn remark(branch: &Branch) -> Option<&'static str> {
     }
 }
 
-/// The branches of a site. A count of `-` means that the site was never reached.
+/// Writes the branches of a site. A count of `-` means that the site was never reached.
 fn print_block(line: u32, block: usize, counts: &[usize], out: &mut String) {
     let reached = counts.iter().any(|count| *count > 0);
     for (branch, count) in counts.iter().enumerate() {

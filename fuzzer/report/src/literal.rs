@@ -1,5 +1,5 @@
-//! Values as text without loss: C literals that reproduce every bit, and the shortest decimals that read back
-//! to the same value.
+//! Writes values as text without loss: C literals that reproduce every bit, and the shortest decimals that parse to the
+//! same value.
 //!
 //! | value | literal |
 //! | --- | --- |
@@ -8,7 +8,7 @@
 //! | the quiet NaN without payload | `NAN`, `-NAN` (of `<math.h>`) |
 //! | other NaNs | `__builtin_nan("0x1")`, `__builtin_nans("0x1")` (signaling), of gcc and clang |
 //! | integers | hex with the suffix of the type; the smallest as `(-0x7fffffffffffffffLL - 1)` |
-//! | rounding modes | their number in an input; the decimal is C's name, `FE_DOWNWARD` |
+//! | rounding modes | their number in an input; the decimal is the C name, `FE_DOWNWARD` |
 
 use std::fmt::Write;
 
@@ -31,10 +31,10 @@ const ALL: [(Kind, &str); 12] = [
     (Kind::Rounding, "rounding"),
 ];
 
-/// The names of the rounding modes in C's `<fenv.h>`, by their number in an input.
+/// The names of the rounding modes in `<fenv.h>`, indexed by their number in an input.
 const MODES: [&str; 4] = ["FE_TONEAREST", "FE_UPWARD", "FE_DOWNWARD", "FE_TOWARDZERO"];
 
-/// A kind's name in reports: `f32`, `f64`, `i8` to `u64`, `bool`, `rounding`.
+/// The name of a kind in reports: `f32`, `f64`, `i8` to `u64`, `bool`, `rounding`.
 ///
 /// # Panics
 /// Never: every kind has a name.
@@ -49,8 +49,8 @@ pub fn kind_named(name: &str) -> Option<Kind> {
     ALL.iter().find(|(_, n)| *n == name).map(|(kind, _)| *kind)
 }
 
-/// An argument from its raw bits, the little-endian value in the low bits of `bits`; higher bits are ignored.
-/// `type_name` is the C type, for a pointer the type pointed to.
+/// Makes an argument from its raw bits: the little-endian value in the low bits of `bits`. Higher bits are ignored.
+/// `type_name` is the C type; for a pointer, the type pointed to.
 #[must_use]
 pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
     Arg {
@@ -63,26 +63,26 @@ pub fn arg(name: &str, type_name: &str, kind: Kind, bits: u64) -> Arg {
     }
 }
 
-/// The rounding mode of a call, from its number in an input, as one more argument.
+/// Makes an argument entry for the rounding mode of a call, from its number in an input.
 #[must_use]
 pub fn rounding(mode: u64) -> Arg {
     arg("rounding", ROUNDING_MODE, Kind::Rounding, mode)
 }
 
-/// The rounding mode as C names it, and whether the exception flags are raised when the call begins.
+/// The C name of the rounding mode, and whether the exception flags are set when the call begins.
 fn environment(mode: u64) -> String {
     let flags = if mode & RAISED == 0 { "" } else { ", flags raised" };
     format!("{}{flags}", mode_name(mode))
 }
 
-/// The name in C's `<fenv.h>` of the rounding mode with this number in an input.
+/// The name in `<fenv.h>` of the rounding mode with this number in an input.
 #[must_use]
 pub const fn mode_name(mode: u64) -> &'static str {
     MODES[(mode & 3) as usize]
 }
 
-/// A byte buffer (`LLVMFuzzerTestOneInput`) as one argument: `hex` is a C array initializer, `bits` the bytes in
-/// memory order, `decimal` their number.
+/// Makes one argument for a byte buffer (`LLVMFuzzerTestOneInput`): `hex` is a C array initializer, `bits` has the
+/// bytes in memory order, and `decimal` is their number.
 #[must_use]
 pub fn bytes(name: &str, data: &[u8]) -> Arg {
     let mut digits = String::from("0x");
@@ -101,8 +101,8 @@ pub fn bytes(name: &str, data: &[u8]) -> Arg {
     }
 }
 
-/// A structure of unknown members as one argument: `hex` is a C array initializer of 64-bit words, `bits` the words in hex,
-/// `decimal` their number.
+/// Makes one argument for a structure of unknown members: `hex` is a C array initializer of 64-bit words, `bits` has
+/// the words in hex, and `decimal` is their number.
 #[must_use]
 pub fn words(name: &str, type_name: &str, words: &[u64]) -> Arg {
     let items: Vec<_> = words.iter().map(|w| format!("{w:#x}ULL")).collect();
@@ -186,8 +186,8 @@ pub(super) fn nan(sign: &str, suffix: &str, quiet: bool, payload: u64) -> String
     }
 }
 
-/// The shortest decimal that reads back to the same value; `inf`, `-inf`, `nan`, `-nan` for values without one. (The
-/// payload of a NaN is in [`raw`] only.)
+/// The shortest decimal that parses to the same value; `inf`, `-inf`, `nan`, `-nan` for values without one. Only
+/// [`raw`] has the payload of a NaN.
 #[must_use]
 pub fn decimal(kind: Kind, bits: u64) -> String {
     match kind {
@@ -227,7 +227,7 @@ pub fn raw(kind: Kind, bits: u64) -> String {
     format!("{:#0width$x}", bits & mask, width = 2 + 2 * size)
 }
 
-/// Bytes as two hex digits each.
+/// The bytes in hex, two digits each.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, b| {

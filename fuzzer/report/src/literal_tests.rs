@@ -1,10 +1,10 @@
-//! The literals go through the C compiler and must come back with the same bits.
+//! Tests that literals have the same bits after the C compiler has read them.
 
 use std::{fs, process::Command};
 
 use super::*;
 
-/// The values that text loses most easily.
+/// Values that a conversion to text easily loses.
 fn hard() -> Vec<(Kind, u64)> {
     let doubles: [u64; 16] = [
         0,

@@ -1,5 +1,5 @@
-//! Mutants in reports: which of them the tests kill. The part of `report.json` that `penfuzz mutate` adds, and `mutants.json`, the file
-//! that viewers of the mutation-testing-elements schema show.
+//! Results of mutation analysis: which mutants the tests kill. This is the part of `report.json` that `penfuzz mutate`
+//! adds, and `mutants.json`, which viewers of the mutation-testing-elements schema show.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -8,59 +8,59 @@ use serde_json::{Value, json};
 
 use super::format::{percent, plural, share};
 
-/// The file in the output directory, by the schema of mutation-testing-elements, version 2.
+/// The file in the output directory, in the schema of mutation-testing-elements, version 2.
 pub const FILE: &str = "mutants.json";
 
-/// What is known of the mutants.
+/// The results of `penfuzz mutate`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mutation {
-    /// How many there are.
+    /// Counts of mutants.
     pub mutants: Counts,
-    /// Those that no test kills and that are not proved equivalent, in the order of the source.
+    /// Mutants that no test kills and that are not proved equivalent, in source order.
     pub live: Vec<Mutant>,
-    /// Those that solvers have proved equivalent, in the order of the source.
+    /// Mutants that solvers have proved equivalent, in source order.
     #[serde(default)]
     pub equivalent: Vec<Mutant>,
-    /// Runs of mutants.
+    /// Number of mutant runs.
     #[serde(default)]
     pub mutant_runs: u64,
-    /// Seconds that running the mutants took for the score of the campaign's tests.
+    /// Time in seconds for running the mutants with the campaign's tests, which gives the score.
     #[serde(default)]
     pub score_seconds: f64,
-    /// Seconds that one run of these tests takes without mutants, in a process like those of mutants.
+    /// Time in seconds for one run of these tests without mutants, in the same kind of process.
     #[serde(default)]
     pub plain_seconds: f64,
-    /// Seconds that the search for killing inputs took.
+    /// Time in seconds for the search for killing inputs.
     #[serde(default)]
     pub search_seconds: f64,
-    /// Seconds that solvers took, with the translation for them.
+    /// Time in seconds for the solvers, including the translation for them.
     #[serde(default)]
     pub proof_seconds: f64,
 }
 
-/// Numbers of mutants.
+/// Counts of mutants by their status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All of them.
+    /// All mutants.
     pub total: usize,
-    /// Those that the tests of the campaign kill: a test program would fail.
+    /// Killed by the tests of the campaign: a test program would fail.
     pub killed_by_tests: usize,
-    /// Those that are killed by these tests or by those that the search has added.
+    /// Killed by these tests or by those that the search added.
     pub killed: usize,
-    /// Those of which it is proved that they do what the original does.
+    /// Proved to behave like the original.
     pub proved_equivalent: usize,
-    /// The others.
+    /// Neither killed nor proved equivalent.
     pub unknown: usize,
-    /// Of the unknown: those for which some test computes another value at the mutated place than the original.
+    /// Unknown mutants for which some test computes another value at the mutated place than the original does.
     #[serde(default)]
     pub infected: usize,
-    /// Of the unknown: equivalent if integer operations that overflow wrap around, which C leaves undefined.
+    /// Unknown mutants that are equivalent if overflowing integer operations wrap around; in C this is undefined.
     #[serde(default)]
     pub equivalent_if_wraps: usize,
-    /// Of the unknown: those that one solver found to be equivalent, and no other had an answer.
+    /// Unknown mutants that one solver found to be equivalent while no other solver had an answer.
     #[serde(default)]
     pub proved_by_one: usize,
-    /// Mutants that are not counted, because their optimized code is that of another.
+    /// Mutants that are not counted because their optimized code equals that of another mutant.
     #[serde(default)]
     pub duplicates: usize,
 }
@@ -68,9 +68,9 @@ pub struct Counts {
 /// One mutant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mutant {
-    /// Its function.
+    /// Name of the function.
     pub function: String,
-    /// Its source file.
+    /// Source file.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
@@ -80,26 +80,27 @@ pub struct Mutant {
     pub operator: String,
     /// The change: `a < b → a <= b`.
     pub change: String,
-    /// What became of it.
+    /// The result for this mutant.
     pub status: Status,
-    /// Why, in words.
+    /// The reason for the status, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Of a killed one: the number of the test.
+    /// For a killed mutant: the number of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<usize>,
-    /// Of a live one: one solver found that it is equivalent, and no other had an answer.
+    /// For a live mutant: one solver found that it is equivalent, and no other solver had an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_proved_by_one: bool,
-    /// Of a live one: two solvers found that it is equivalent if integer operations that overflow wrap around. C leaves that undefined.
+    /// For a live mutant: two solvers found that it is equivalent if overflowing integer operations wrap around. In C
+    /// this is undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_equivalent_if_wraps: bool,
-    /// The file of a proof that it is equivalent, in the directory of the campaign.
+    /// The file of a proof that it is equivalent, relative to the directory of the campaign.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub proof: String,
 }
 
-/// What became of a mutant.
+/// The result for a mutant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -107,23 +108,23 @@ pub enum Status {
     Killed,
     /// A test does not end.
     Hangs,
-    /// For no known input the mutated place computes another value than that of the original.
+    /// No known input makes the mutated place compute another value than the original does.
     #[default]
     NotInfected,
-    /// For some input it does, and all results are the same.
+    /// Some input makes the mutated place compute another value, but all results are the same.
     Survived,
-    /// It does what the original does.
+    /// It behaves like the original.
     Equivalent,
 }
 
 impl Status {
-    /// Is it killed?
+    /// Returns whether it is killed.
     #[must_use]
     pub fn is_killed(self) -> bool {
         matches!(self, Self::Killed | Self::Hangs)
     }
 
-    /// In the schema of mutation-testing-elements.
+    /// The name of the status in the schema of mutation-testing-elements.
     fn in_schema(self) -> &'static str {
         match self {
             Self::Killed => "Killed",
@@ -136,13 +137,13 @@ impl Status {
 }
 
 impl Mutation {
-    /// Killed mutants of those that are not proved equivalent, in percent.
+    /// Share of killed mutants among those that are not proved equivalent, in percent.
     #[must_use]
     pub fn score(&self) -> f64 {
         share(self.mutants.killed, self.mutants.total - self.mutants.proved_equivalent)
     }
 
-    /// The text for people.
+    /// The report as text, for people.
     #[must_use]
     pub fn text(&self, function: &str) -> String {
         let n = self.mutants;
@@ -171,7 +172,7 @@ impl Mutation {
     }
 }
 
-/// The text of [`FILE`]. `sources` has the text of each file, and `tests` the name of each test.
+/// The text of [`FILE`]. `sources` maps each file to its text, and `tests` has the name of each test.
 #[must_use]
 pub fn elements(mutants: &[Mutant], sources: &BTreeMap<String, String>, tests: &[String]) -> String {
     let mut files: BTreeMap<&str, Vec<Value>> = BTreeMap::new();

@@ -1,17 +1,18 @@
-//! What no campaign writes into `report.json`: numbers that contradict each other, or that the texts could not count with.
+//! Validates a `report.json` that was read: rejects numbers that contradict each other, or that would overflow in the
+//! texts.
 
 use super::model::Report;
 
 /// The largest line, column, count of branches or size of a structure: that of a C `int`.
 const MOST: usize = i32::MAX as usize;
 
-/// The largest count of evaluations: two can be added.
+/// The largest count of evaluations: the sum of two does not overflow.
 const MOST_EVALUATIONS: u64 = u64::MAX / 2;
 
-/// The largest number of seconds: more than a name of an input can have, which counts milliseconds in 64 bits.
+/// The largest number of seconds. The name of an input has milliseconds in 64 bits, so no input reaches it.
 const MOST_SECONDS: f64 = 1e17;
 
-/// The first thing in a report that no campaign could have written, as a clause; `None` when there is nothing.
+/// Describes the first value that no campaign could have written, as a clause; `None` if the report is valid.
 pub(super) fn nonsense(report: &Report) -> Option<String> {
     counts(report).or_else(|| sites(report)).or_else(|| tests(report))
 }

@@ -1,80 +1,80 @@
-//! What solvers state about a branch that no input takes.
+//! Results of solvers for a branch that no input takes.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a site is in the compiled code: what the pass numbered.
+/// Identifies a site in the compiled code by the numbers of the pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// The name of its function for the linker.
+    /// The linker name of its function.
     pub symbol: String,
-    /// Its number among the sites of the function.
+    /// Its index among the sites of the function.
     pub number: usize,
-    /// The numbers of the branches that the report lists, among those of the site.
+    /// The numbers, within the site, of the branches that the report lists.
     pub branches: Vec<usize>,
 }
 
-/// What is stated about one branch.
+/// The result for one branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Two solvers found that no execution takes it.
+    /// Two solvers proved that no execution takes it.
     Proved,
     /// Every input was evaluated, and none takes it.
     ProvedByExhaustion,
-    /// One solver found that, and no other had an answer.
+    /// One solver proved that no execution takes it, and no other solver had an answer.
     ProvedByOne,
-    /// A solver has a model, and nothing in the query is unknown: an input may take it.
+    /// A solver has a model, and no value in the query is free: an input may take the branch.
     Satisfiable,
-    /// A solver has a model, in which values that the query does not describe are chosen freely.
+    /// A solver has a model, in which it chose values that the query leaves free.
     SatisfiableIfFree,
-    /// No solver had an answer in time.
+    /// No solver had an answer within the time limit.
     Undecided,
-    /// Solvers contradict each other: none is believed.
+    /// Solvers contradict each other, so no answer is used.
     Contradiction,
-    /// There is no query for it.
+    /// There is no query for the branch.
     NotTranslated,
 }
 
-/// What one solver answered.
+/// The answer of one solver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Its name.
+    /// Name of the solver.
     pub solver: String,
-    /// Its version, as it prints it.
+    /// Version of the solver, as it prints it.
     pub version: String,
-    /// `sat`, `unsat`, `unknown`, `timeout`, or how it failed.
+    /// `sat`, `unsat`, `unknown`, `timeout`, or an error.
     pub answer: String,
-    /// Seconds that it took.
+    /// Time in seconds.
     pub seconds: f64,
 }
 
-/// The examination of one branch.
+/// The solvers' result for one branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
-    /// What is stated.
+    /// The result.
     pub verdict: Verdict,
-    /// What each solver answered, in the order in which they were called.
+    /// The answers, in the order in which the solvers were called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
-    /// Why values in the query are free, each reason once: `loop at line 12`, `call of sin at line 40`.
+    /// Reasons why values in the query are free, without duplicates: `loop at line 12`, `call of sin at line 40`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub free: Vec<String>,
     /// The assumptions of the query.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
-    /// The loop invariants of the query, each with the file of its proof.
+    /// The loop invariants of the query, each with its proof file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invariants: Vec<String>,
-    /// The arguments of a model, as bits: a name, and hexadecimal digits.
+    /// The arguments of a model: name, and bits as hexadecimal digits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<(String, String)>,
-    /// The query, relative to the output directory.
+    /// The query file, relative to the output directory.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
 }
 
 impl Proof {
-    /// Of a branch without a query.
+    /// Makes the entry of a branch without a query; `why` is the reason.
     #[must_use]
     pub fn missing(why: &str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Proof {
         found.map(|a| format!("{} {} ({:.2} s)", a.solver, a.version, a.seconds)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Is the branch proved unreachable, by two solvers or by all inputs?
+    /// Returns whether the branch is proved unreachable, by two solvers or by evaluation of all inputs.
     #[must_use]
     pub fn is_proved(&self) -> bool {
         matches!(self.verdict, Verdict::Proved | Verdict::ProvedByExhaustion)

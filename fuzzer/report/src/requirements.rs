@@ -1,4 +1,4 @@
-//! Requirements: tags in comments of the source (`// REQ-12`), and the tests that execute the lines that they stand at.
+//! Requirements: tags in comments of the source (`// REQ-12`), and the tests that execute the lines with these tags.
 
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -11,7 +11,7 @@ use super::decisions::quoted;
 pub struct Requirement {
     /// The tag.
     pub tag: String,
-    /// The lines of code that have it; empty if no comment in the sources of the function does.
+    /// The lines of code that have it; empty if no comment in the sources of the function contains it.
     pub places: Vec<Place>,
     /// The tests that execute one of these lines, as numbers from 1.
     pub tests: Vec<usize>,
@@ -28,8 +28,8 @@ pub struct Place {
     pub tests: Vec<usize>,
 }
 
-/// The lines of code in `text` whose comments have one of `tags` as a word, with the tag: the comment stands on the line, or on lines
-/// without code before it.
+/// Returns each tag in `tags` that a comment in `text` contains as a word, with its line of code: the line of the
+/// comment, or the next line with code.
 #[must_use]
 pub fn tagged(text: &str, tags: &BTreeSet<String>) -> Vec<(String, u32)> {
     let mut found = Vec::new();
@@ -45,13 +45,14 @@ pub fn tagged(text: &str, tags: &BTreeSet<String>) -> Vec<(String, u32)> {
     found
 }
 
-/// Words as tags are: letters, digits, and `-_.:` inside.
+/// Splits text into words as tags are written: letters, digits, and `-_.:` inside.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
     text.split(move |c| !is_part(c)).map(|w| w.trim_matches(['-', '.', ':']))
 }
 
-/// Code and comments of a line of C; `in_comment` is whether it begins within a comment, and then whether it ends within one.
+/// Returns the code and the comments of a line of C. `in_comment` is whether the line begins within a comment; it is
+/// set to whether the line ends within one.
 fn parts(line: &str, in_comment: &mut bool) -> (String, String) {
     let (mut code, mut comment) = (String::new(), String::new());
     let (mut rest, mut quote) = (line, None);
@@ -92,7 +93,8 @@ fn parts(line: &str, in_comment: &mut bool) -> (String, String) {
     (code, comment)
 }
 
-/// The matrix as CSV (RFC 4180): a line per requirement and line of code, and one for a requirement without any.
+/// The traceability matrix as CSV (RFC 4180): one line per requirement and line of code, and one for a requirement
+/// without any.
 #[must_use]
 pub fn csv(requirements: &[Requirement]) -> String {
     let mut out = "requirement,file,line,tests\r\n".to_owned();
@@ -109,7 +111,7 @@ pub fn csv(requirements: &[Requirement]) -> String {
     out
 }
 
-/// One line on all, and one for each requirement that no test executes.
+/// Writes one line with the counts, and one for each requirement that no test executes.
 pub(super) fn list(requirements: &[Requirement], out: &mut String) {
     if requirements.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The directory to which files for continuous integration give the paths of sources: a service knows its checkout, not the
-//! directories of the machine that ran the tests.
+//! The directory to which source paths in files for continuous integration are relative. A service knows its own
+//! checkout, but not the directories of the machine that ran the tests.
 
 use std::{
     env,
@@ -8,26 +8,26 @@ use std::{
 
 use penfuzz_system::files::tidy;
 
-/// What the root of a checkout holds: a directory, or a file in a work tree or a submodule.
+/// Name of the entry that marks the root of a checkout: a directory, or a file in a work tree or a submodule.
 const MARK: &str = ".git";
 
-/// The root of the sources: the nearest directory that holds `.git`, from the current directory upwards; without one, the current
-/// directory.
+/// The root of the sources: the nearest directory that contains `.git`, from the current directory upwards; if there is
+/// none, the current directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRoot {
-    /// Relative paths of sources begin here.
+    /// The directory to which relative paths of sources refer.
     current: PathBuf,
     root: PathBuf,
 }
 
 impl SourceRoot {
-    /// That of the current directory.
+    /// The root for the current directory.
     #[must_use]
     pub fn current() -> Self {
         Self::of(&env::current_dir().unwrap_or_else(|_| PathBuf::from("/")))
     }
 
-    /// That of a directory, which must be absolute.
+    /// The root for a directory, which must be absolute.
     #[must_use]
     pub fn of(directory: &Path) -> Self {
         let marked = directory.ancestors().find(|dir| dir.join(MARK).symlink_metadata().is_ok());
@@ -40,8 +40,8 @@ impl SourceRoot {
         &self.root
     }
 
-    /// The path of a source relative to the root; `None` for a file that lies elsewhere. Symbolic links are not followed: a
-    /// compiler names files as it was given them.
+    /// The path of a source relative to the root; `None` for a file outside the root. Symbolic links are not resolved,
+    /// because a compiler records the file names that it was given.
     #[must_use]
     pub fn relative(&self, file: &str) -> Option<PathBuf> {
         let path = self.absolute(file);
@@ -55,7 +55,7 @@ impl SourceRoot {
         tidy(&self.current.join(file))
     }
 
-    /// The relative path as text, or the absolute one of a file that lies elsewhere.
+    /// The relative path as text, or the absolute path of a file outside the root.
     #[must_use]
     pub fn name(&self, file: &str) -> String {
         self.relative(file).unwrap_or_else(|| self.absolute(file)).to_string_lossy().into_owned()

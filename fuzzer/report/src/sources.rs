@@ -1,9 +1,9 @@
 //! Source lines of conditions, for reports that show them.
 //!
-//! A report may be a stranger's, and name any file of this machine; its page may be published. So a file is shown only with the
-//! content that it had when the report was made: the report has the hash of it. A stranger who does not know a file already
-//! cannot name its hash. The hash has no key, so that equal campaigns have equal reports, and a report of another machine
-//! shows the same sources here.
+//! A report may come from an untrusted source and name any file of this machine, and its page may be published. So a
+//! file is shown only if its content has the hash that the report contains. The author of a report cannot give the hash
+//! of a file that they do not know. The hash has no key, so that equal campaigns have equal reports, and a report of
+//! another machine can show the same sources here.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,26 +15,26 @@ use penfuzz_target::hash;
 
 use super::model::{Report, Site};
 
-/// Characters of a source line that are shown.
+/// Maximum number of characters that are shown of a source line.
 const LINE_WIDTH: usize = 60;
 
-/// Bytes of a source file that are read at most; the largest amalgamations have 10 MB.
+/// Maximum size in bytes of a source file that is read; the largest amalgamations have 10 MB.
 const LARGEST: u64 = 1 << 25;
 
-/// Source files, each read once. A file that cannot be read, or has changed since the report was made, has no text, and reports
-/// do without it.
+/// Source files, each read once. A file that cannot be read, or that has changed since the report was made, has no
+/// text.
 pub(super) struct Sources<'a> {
     hashes: &'a BTreeMap<String, String>,
     texts: HashMap<&'a str, Option<String>>,
 }
 
 impl<'a> Sources<'a> {
-    /// Those of a report.
+    /// The source files of a report.
     pub fn of(report: &'a Report) -> Self {
         Self { hashes: &report.source_hashes, texts: HashMap::new() }
     }
 
-    /// The text of a file; `None` when it cannot be read, or is not what it was.
+    /// The text of a file; `None` if it cannot be read or has changed.
     pub fn text(&mut self, file: &'a str) -> Option<&str> {
         let hashes = self.hashes;
         let read = || {
@@ -45,13 +45,13 @@ impl<'a> Sources<'a> {
         self.texts.entry(file).or_insert_with(read).as_deref()
     }
 
-    /// A line of a file, from 1, without the blanks around it; `None` when it is not known or empty.
+    /// The line with this number, from 1, without surrounding blanks; `None` if it is not known or empty.
     pub fn line(&mut self, file: &'a str, line: u32) -> Option<&str> {
         let text = self.text(file)?.lines().nth((line as usize).checked_sub(1)?)?;
         Some(text.trim()).filter(|l| !l.is_empty())
     }
 
-    /// The source line of a site, cut after 60 characters; without its source, the kind of condition and its predicate.
+    /// The source line of a site, cut after 60 characters. Without its source, the kind of the site and its predicate.
     pub fn condition(&mut self, site: &'a Site) -> String {
         match self.line(&site.file, site.line) {
             Some(line) => cut(line),
@@ -68,14 +68,15 @@ pub(super) fn cut(line: &str) -> String {
     line.to_owned()
 }
 
-/// File and line of a frame, `function (file:line)`; `None` for a frame of a library.
+/// Parses file and line of a frame `function (file:line)`; `None` for a frame of a library.
 pub(super) fn place(frame: &str) -> Option<(&str, u32)> {
     let (_, inside) = frame.strip_suffix(')')?.rsplit_once(" (")?;
     let (file, line) = inside.rsplit_once(':')?;
     Some((file, line.parse().ok().filter(|line| *line > 0)?))
 }
 
-/// The hashes of the source files of these sites, for [`Report::source_hashes`]; files that cannot be read have none.
+/// The hashes of the source files of these sites, for [`Report::source_hashes`]. Files that cannot be read have no
+/// entry.
 #[must_use]
 pub fn source_hashes(sites: &[Site]) -> BTreeMap<String, String> {
     let mut files: Vec<&str> = sites.iter().map(|site| site.file.as_str()).collect();
@@ -93,7 +94,7 @@ fn hash_of(bytes: &[u8]) -> String {
 mod tests {
     use super::{super::example, *};
 
-    /// The example, whose sites lie in this file.
+    /// The example, whose sites are in this file.
     fn with_file(file: &Path) -> Report {
         let mut report = example::report();
         report.sites.iter_mut().for_each(|site| site.file = file.display().to_string());

@@ -1,5 +1,5 @@
-//! The text at the end of a campaign for branches, on a terminal about 100 columns wide: the headline figure, then what went
-//! wrong (crashes, hangs), the emitted tests, what stayed uncovered with its source lines, and where the files are.
+//! The text at the end of a campaign for branches, for a terminal about 100 columns wide: the coverage figure, crashes
+//! and hangs, the emitted tests, the uncovered branches with their source lines, and the files.
 
 use std::{fmt::Write, path::Path};
 
@@ -18,14 +18,15 @@ use super::{
     words::Words,
 };
 
-/// More tests than this are not listed; the test program has them all.
+/// Maximum number of tests that are listed; the test program has all.
 const LISTED_TESTS: usize = 20;
-/// Characters of a sequence of calls that are shown.
+/// Maximum number of characters that are shown of a sequence of calls.
 const LONGEST_TEST: usize = 200;
-/// More uncovered branches than this are not listed; `report.json` has them all.
+/// Maximum number of uncovered branches that are listed; `report.json` has all.
 const LISTED_BRANCHES: usize = 10;
 
-/// The text for the campaign in output directory `dir`. It shows source lines of the files that can be read.
+/// The text for the campaign with output directory `dir`. It shows source lines only of files that have not changed
+/// since the report was made.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
     let report = &console::all_shown(report);
@@ -46,7 +47,8 @@ pub fn text(report: &Report, dir: &Path) -> String {
     out
 }
 
-/// `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: the search gave it up`, and what that took.
+/// The coverage, as in `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: the search gave it up`, and the
+/// effort of the search.
 fn headline(report: &Report) -> String {
     let b = &report.branches;
     let left = left(b, &Words::of(report.goals)).map_or(String::new(), |left| format!("; {left}"));
@@ -63,7 +65,7 @@ fn headline(report: &Report) -> String {
     format!("{} ({}): {figure}{left}\n", report.function, report.target) + &terminal::effort(report, true)
 }
 
-/// The arrays and strings that the function got, and how their sizes are known.
+/// Writes the arrays, strings and objects that the function gets, and how their sizes are known.
 fn list_inputs(report: &Report, out: &mut String) {
     let arrays: Vec<_> =
         report.signature.inputs.iter().filter(|i| i.elements != "1" && !i.is_global).map(ToString::to_string).collect();
@@ -104,7 +106,7 @@ fn list_tests(report: &Report, out: &mut String) {
     }
 }
 
-/// Sequences of calls have no columns.
+/// Writes sequences of calls, which have no common columns.
 fn list_sequences(report: &Report, listed: &[Test], out: &mut String) {
     let _ = writeln!(out, "\nTests ({}), each with its branches", report.tests.len());
     for (number, test) in listed.iter().enumerate() {
@@ -154,12 +156,12 @@ fn list_uncovered(report: &Report, out: &mut String) {
     }
 }
 
-/// A source line as a part of a line on the terminal.
+/// Makes a source line printable within a terminal line.
 pub(super) fn excerpt(line: &str) -> String {
     console::shown(&line.replace('\t', " ")).into_owned()
 }
 
-/// The last section. A campaign for other goals than branches has no tracefile.
+/// Writes the last section. A campaign for goals other than branches has no tracefile.
 pub(super) fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let tests = files::test_program(report);
     let all = [

@@ -1,4 +1,4 @@
-//! What users see, as snapshots.
+//! Snapshots of the terminal text.
 
 use std::fs;
 

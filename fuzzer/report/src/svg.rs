@@ -1,5 +1,5 @@
-//! Pieces of SVG. Colours are classes of the page's style sheet, so that a plot follows the light or dark scheme of the browser.
-//! A plotting library would put fixed colours into the picture.
+//! Writes SVG elements. Colours are classes of the page's style sheet, so that a plot follows the light or dark scheme
+//! of the browser. A plotting library would write fixed colours into the picture.
 
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ impl Scale {
         self.from
     }
 
-    /// Round values for labels: about this many on a linear scale, every power of ten on a logarithmic one.
+    /// Round values for labels: about `about` of them on a linear scale, every power of ten on a logarithmic one.
     #[must_use]
     pub fn ticks(&self, about: usize) -> Vec<f64> {
         let (a, b) = self.from;
@@ -56,7 +56,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `least`.
+/// The smallest value of 1, 2 or 5 times a power of ten that is at least `least`.
 #[must_use]
 pub fn round_step(least: f64) -> f64 {
     let unit = 10_f64.powf(least.max(1e-9).log10().floor());
@@ -70,7 +70,7 @@ pub fn label(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The start of a picture; the caller adds `</svg>`.
+/// The start of an SVG element with the label `what`; the caller adds `</svg>`.
 #[must_use]
 pub fn open(class: &str, width: f64, height: f64, what: &str) -> String {
     format!(
@@ -109,8 +109,8 @@ pub fn steps(points: impl Iterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// Moves labels apart: returns coordinates at least `gap` from one another, within the limits, in the order of `wanted`
-/// (ascending) and near it.
+/// Separates labels: returns coordinates that differ by at least `gap`, within the limits, in the order of `wanted`
+/// (ascending) and close to it.
 #[must_use]
 pub fn apart(wanted: &[f64], gap: f64, limits: (f64, f64)) -> Vec<f64> {
     let mut out = Vec::with_capacity(wanted.len());

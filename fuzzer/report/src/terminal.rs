@@ -1,4 +1,4 @@
-//! Parts that several texts on the terminal share: what the search took, and what went wrong.
+//! Parts that several terminal texts share: the effort of the search, and crashes and hangs.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::{
     words::Words,
 };
 
-/// Frames of a stack that are shown; `report.json` and `penfuzz triage` have more.
+/// Maximum number of stack frames that are shown; `report.json` and `penfuzz triage` have more.
 const LISTED_FRAMES: usize = 4;
 
-/// What the search took and why it stopped, in a line; `rate` adds the evaluations per second.
+/// One line with the effort of the search and why it stopped. `with_rate` adds the evaluations per second.
 pub(super) fn effort(report: &Report, with_rate: bool) -> String {
     let rate = format!(" ({}/s)", count(report.evaluations_per_second as u64));
     format!(
@@ -26,7 +26,7 @@ pub(super) fn effort(report: &Report, with_rate: bool) -> String {
     )
 }
 
-/// Why the campaign ended, for people; `report.json` has the short names.
+/// Why the campaign ended, as text for people; `report.json` has the short names.
 pub(super) fn stop_reason(report: &Report) -> String {
     let words = Words::of(report.goals);
     match report.stop_reason.as_str() {
@@ -48,7 +48,7 @@ pub(super) fn stop_reason(report: &Report) -> String {
     }
 }
 
-/// The other criteria have goals where no branch is.
+/// The stop reason of a target without branches. Goals of other criteria may exist there.
 fn without_branches(report: &Report) -> &'static str {
     let open = |c: &Criterion| c.covered + c.proved_infeasible < c.total;
     match report.criteria.values().any(|c| c.total > 0) {
@@ -58,7 +58,7 @@ fn without_branches(report: &Report) -> &'static str {
     }
 }
 
-/// Crashes and hangs, and what only takes long.
+/// Writes crashes, hangs, and inputs that take long but return.
 pub(super) fn list_faults(report: &Report, out: &mut String) {
     list_findings("CRASH", report, &report.crashes, out);
     list_findings("HANG", report, &report.hangs, out);
@@ -81,7 +81,7 @@ fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut Strin
     }
 }
 
-/// The innermost frames. A stack of one frame only repeats the place.
+/// Writes the innermost frames. A stack of one frame is left out, because it only repeats the place.
 fn list_stack(stack: &[String], out: &mut String) {
     let shown = if stack.len() > 1 { &stack[..stack.len().min(LISTED_FRAMES)] } else { &[] };
     for frame in shown {

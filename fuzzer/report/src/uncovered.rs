@@ -1,4 +1,4 @@
-//! What is not covered, and how close the search came: the same words in the text on the terminal and on the page.
+//! Describes the uncovered branches and how close the search came. The terminal text and the page use the same wording.
 
 use penfuzz_abi::side;
 
@@ -13,7 +13,7 @@ use super::{
 /// Outcome of a boundary value whose operands are equal.
 pub(super) const EQUAL: &str = "equal";
 
-/// The uncovered branches, closest first; those that are equally close stay in source order, those without a distance come
+/// The uncovered branches, closest first. Equally close branches stay in source order; branches without a distance come
 /// last.
 pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
     let all = report.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
@@ -22,8 +22,8 @@ pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
     open
 }
 
-/// `1 covered only by inputs that crash; 2 depend on earlier calls; 4 not covered: the search gave them up`, for the end of a headline; `None` when all is
-/// covered.
+/// Describes the goals that are not covered, for the end of a headline: `1 covered only by inputs that crash; 2 depend
+/// on earlier calls; 4 not covered: the search gave them up`. `None` if all are covered.
 pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
     let crash = (branches.covered_by_crash_only > 0)
         .then(|| format!("{} {} only by inputs that crash", branches.covered_by_crash_only, words.done));
@@ -49,7 +49,7 @@ fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
     Some(format!("{left} not {}: {what}", words.done))
 }
 
-/// The sentences that explain the words behind the branches of a list: those of them that occur in it.
+/// The sentences that explain the status words of listed branches. Only words that occur are explained.
 pub(super) fn legend(report: &Report) -> Vec<String> {
     let words = Words::of(report.goals);
     let has = |status| report.sites.iter().flat_map(|s| &s.branches).any(|b| b.status == status);
@@ -72,7 +72,8 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
     out
 }
 
-/// `closest 12 floats away at f(0.5), 600k evaluations, given up`; for a boundary value, as [`nearest`] puts it.
+/// How close the search came to a branch: `closest 12 floats away at f(0.5), 600k evaluations, given up`; for a
+/// boundary value, the text of [`nearest`].
 pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     if branch.status == Status::DependsOnEarlierCalls {
         return format!("depends on earlier calls, {} evaluations", count(branch.evaluations));
@@ -100,10 +101,10 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     format!("{closest}, {}{}", spent(branch), stated(branch))
 }
 
-/// Reasons against a proof that are shown.
+/// Maximum number of reasons that are shown why a branch is not proved unreachable.
 const SHOWN_REASONS: usize = 2;
 
-/// What solvers state about an open branch: `, not proved: loop at line 12`.
+/// The solvers' result for an open branch: `, not proved: loop at line 12`.
 fn stated(branch: &Branch) -> String {
     let Some(proof) = &branch.proof else { return String::new() };
     match proof.verdict {
@@ -120,27 +121,29 @@ fn stated(branch: &Branch) -> String {
     }
 }
 
-/// `, the same for all 20 kept inputs that execute it`: the operands may not depend on the arguments.
+/// A remark if all inputs are equally close, because the operands may not depend on the arguments: `, the same for all
+/// 20 kept inputs that execute it`.
 fn unchanged(branch: &Branch) -> String {
     branch.unchanged_over.map_or_else(String::new, |n| format!(", the same for all {n} kept inputs that execute it"))
 }
 
-/// The condition, and the outcome of it, that the branches of a condition wait for.
+/// The condition, and its outcome, for which the branches of `site` wait.
 pub(super) fn way<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
     let (from, branch) = site.waits_for?;
     let from = report.sites.get(from)?;
     Some((from, &from.branches.get(branch)?.outcome))
 }
 
-/// `file.c:12:3`.
+/// The place of a site: `file.c:12:3`.
 pub(super) fn place(site: &Site) -> String {
     format!("{}:{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, site.column)
 }
 
-/// `nearest 3 floats away, f(0.5)   200k evaluations, given up`: the gap counts numbers between the operands.
+/// How close the search came to a boundary value: `nearest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
+/// counts the numbers between the operands.
 pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
     let nowhere = if branch.outcome == EQUAL { "no input with two numbers" } else { "no input on that side" };
-    // The number next to `b` is at distance 0, and 1 away.
+    // The distance of the number next to `b` is 0, but it is 1 away.
     let beyond = u64::from(branch.outcome != EQUAL);
     match (branch.best_distance, &branch.best_input) {
         (Some(d), Some(args)) if branch.outcome == EQUAL || d < side::OTHER => {
@@ -156,13 +159,13 @@ fn unit(site: &Site, distance: u64) -> &str {
     if distance == 1 { site.distance_unit.trim_end_matches('s') } else { &site.distance_unit }
 }
 
-/// `200k evaluations, given up`.
+/// The search effort: `200k evaluations, given up`.
 fn spent(branch: &Branch) -> String {
     let end = if branch.status == Status::GivenUp { "given up" } else { "open" };
     format!("{} evaluations, {end}", count(branch.evaluations))
 }
 
-/// `f(0.5, 3)`.
+/// A call with decimal arguments: `f(0.5, 3)`.
 pub(super) fn decimal_call(report: &Report, args: &[Arg]) -> String {
     let values: Vec<_> = args.iter().map(|a| a.decimal.as_str()).collect();
     format!("{}({})", report.function, values.join(", "))

@@ -1,4 +1,4 @@
-//! The words of reports for what a campaign searches for, and for having found it.
+//! Words that reports use for the goals of a campaign, and for goals that were reached.
 
 use penfuzz_engine::saturation::Goals;
 
@@ -9,15 +9,16 @@ pub struct Words {
     pub goal: &'static str,
     /// Several goals.
     pub goals: &'static str,
-    /// The participle for a goal that was reached.
+    /// The participle for a reached goal.
     pub done: &'static str,
-    /// The place in the source that has goals.
+    /// The word for a place in the source that has goals.
     pub site: &'static str,
-    /// What the marks of a source line abbreviate, in parentheses; empty when they are spelled out.
+    /// Explains the abbreviations in the marks of a source line, in parentheses; empty if the marks are not
+    /// abbreviated.
     pub outcomes: &'static str,
-    /// One such mark.
+    /// A sample of such a mark.
     pub sample: &'static str,
-    /// Where to look for what a page has no room for.
+    /// Where to find what does not fit on the page.
     pub rest: &'static str,
 }
 

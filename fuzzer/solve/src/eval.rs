@@ -1,4 +1,4 @@
-//! The value of terms, by the definitions of SMT-LIB's theories. This is what a model is checked with, so nothing here is shared with the
+//! Evaluates terms by the definitions of SMT-LIB's theories. Models are checked with it, so it shares nothing with the
 //! C code that the search runs.
 
 use core::cmp::Ordering;
@@ -8,17 +8,18 @@ use super::{
     term::{Class, Node, Op, Sort, Term, Terms, Value, mask},
 };
 
-/// What an operation returns where its theory leaves the value open: `fp.min` and `fp.max` of zeros of different signs, and conversions
-/// of floats to bit vectors that these cannot hold.
+/// What an operation returns where its theory leaves the value unspecified: `fp.min` and `fp.max` of zeros with
+/// different signs, conversions of floats to bit vectors that cannot hold them, and the payload of NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// The first argument; all zeros.
+    /// The first argument; all bits zero; the canonical NaN.
     First,
-    /// The second argument; all ones.
+    /// The second argument; all bits one; another NaN.
     Second,
 }
 
-/// The value of every term in `order` (arguments first), by the values of the variables; `None` for other terms.
+/// Evaluates the terms in `order` (arguments before terms that use them) with these values of the variables. The result
+/// is `None` for other terms.
 ///
 /// # Panics
 /// If a variable has no value, or an argument is missing in the order.
@@ -38,7 +39,7 @@ pub fn values(terms: &Terms, order: &[Term], variables: &[Value], choice: Choice
     all
 }
 
-/// Do all formulas hold, whatever is chosen where values are open?
+/// Returns true if all formulas hold for each choice of unspecified values.
 #[must_use]
 pub fn holds(terms: &Terms, formulas: &[Term], variables: &[Value]) -> bool {
     let order = terms.ordered(formulas, &[]);
@@ -48,7 +49,7 @@ pub fn holds(terms: &Terms, formulas: &[Term], variables: &[Value]) -> bool {
     })
 }
 
-/// The value of an operation.
+/// The result of an operation on these arguments.
 #[must_use]
 pub fn apply(node: &Node, args: &[Value], choice: Choice) -> Value {
     match node.op {
@@ -88,7 +89,7 @@ fn width(value: Value) -> u32 {
     value.sort().bits()
 }
 
-/// As a number with a sign.
+/// The value of a bit vector as a signed integer.
 fn signed(value: Value) -> i128 {
     let unused = 128 - width(value);
     (bits(value) << unused).cast_signed() >> unused
@@ -155,7 +156,7 @@ fn float(op: Op, format: Format, args: &[Value], choice: Choice) -> u128 {
     }
 }
 
-/// The smaller or the larger value; NaN only if both are.
+/// The smaller or the larger value; NaN only if both are NaN.
 fn extreme(format: Format, a: u128, b: u128, wanted: Ordering, choice: Choice) -> u128 {
     match format.compare(a, b) {
         None if format.is_nan(a) => b,
@@ -197,7 +198,8 @@ fn vector(op: Op, width_of_result: u32, args: &[Value], choice: Choice) -> u128 
     }
 }
 
-/// Division of numbers with signs, by the definitions over those without. By 0: `bvsdiv` is 1 or -1, the others the first argument.
+/// Signed division, defined by unsigned division. The result of a division by 0 is 1 or -1 for `bvsdiv`, and the first
+/// argument otherwise.
 fn divide(op: Op, width: u32, a: i128, b: i128) -> u128 {
     let (x, y) = (a.unsigned_abs() & mask(width), b.unsigned_abs() & mask(width));
     let quotient = x.checked_div(y).unwrap_or(u128::MAX);
@@ -207,7 +209,7 @@ fn divide(op: Op, width: u32, a: i128, b: i128) -> u128 {
         Op::BvSdiv => with_sign((a < 0) != (b < 0), quotient),
         Op::BvSrem => with_sign(a < 0, rest),
         _ if rest == 0 => 0,
-        // The sign of the second argument.
+        // The result of `bvsmod` has the sign of the second argument.
         _ if (a < 0) == (b < 0) || b == 0 => with_sign(a < 0, rest),
         _ => with_sign(a < 0, rest).wrapping_add(b.cast_unsigned()),
     }
@@ -219,13 +221,13 @@ fn shift(by: u128) -> Option<u32> {
 
 fn to_bits(value: Value, choice: Choice) -> u128 {
     match value {
-        // The payload of NaN is open.
+        // The payload of NaN is unspecified.
         Value::Float(format, a) if format.is_nan(a) && choice == Choice::Second => a | 1,
         other => bits(other),
     }
 }
 
-/// `None` where the integer does not fit.
+/// Converts a float to an integer; `None` if the integer does not fit.
 fn to_integer(is_signed: bool, width: u32, args: &[Value]) -> Option<u128> {
     let Value::Float(format, a) = args[1] else { return None };
     let (negative, magnitude) = format.to_integer(mode(args[0]), a)?;

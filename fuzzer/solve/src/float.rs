@@ -1,21 +1,23 @@
-//! Floating-point arithmetic as SMT-LIB defines it, for every format and rounding mode, by exact integers.
+//! Floating-point arithmetic as SMT-LIB defines it, for every format and rounding mode, computed with exact integers.
 //!
-//! A finite value is an integer times a power of two. Sums, products, remainders and fused operations are computed exactly, quotients and
-//! square roots to more bits than the format has, with one bit for what is cut off; then all are rounded once by [`Format::round`].
-//! Nothing here is fast, and nothing uses floats of the machine.
+//! A finite value is an integer times a power of two. Sums, products, remainders and fused operations are computed
+//! exactly. Quotients and square roots are computed to more bits than the format has, plus one sticky bit for what is
+//! cut off. Then [`Format::round`] rounds once. The code is slow, and uses no floats of the machine.
 //!
-//! M. Brain, C. Tinelli, P. Rümmer and T. Wahl, *An Automatable Formal Semantics for IEEE-754 Floating-Point Arithmetic*, ARITH 2015.
+//! M. Brain, C. Tinelli, P. Rümmer and T. Wahl, *An Automatable Formal Semantics for IEEE-754 Floating-Point
+//! Arithmetic*, ARITH 2015.
 
 use core::cmp::Ordering;
 
 use num_bigint::BigUint;
 
-/// A format: bits of the exponent, and bits of the significand with the hidden one. IEEE 754's double is (11, 53).
+/// A floating-point format: the number of bits of the exponent, and of the significand with the hidden bit. IEEE 754's
+/// double is (11, 53).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// At least 2.
+    /// Bits of the exponent, at least 2.
     pub exponent: u32,
-    /// At least 2; both together at most 128.
+    /// Bits of the significand with the hidden bit, at least 2; both together at most 128.
     pub significand: u32,
 }
 
@@ -35,7 +37,7 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// All of them, with the short and the long name.
+    /// All modes, each with its short and its long name in SMT-LIB.
     pub const ALL: [(Self, &'static str, &'static str); 5] = [
         (Self::NearestEven, "RNE", "roundNearestTiesToEven"),
         (Self::NearestAway, "RNA", "roundNearestTiesToAway"),
@@ -44,7 +46,8 @@ impl Rounding {
         (Self::Zero, "RTZ", "roundTowardZero"),
     ];
 
-    /// Is the magnitude rounded up, if it is odd, and the rest lies so to one half of the last place?
+    /// Returns true if the magnitude is rounded away from zero. `odd` is the last bit that is kept, `rest` what is cut
+    /// off.
     fn is_away(self, negative: bool, odd: bool, rest: Rest) -> bool {
         match self {
             _ if rest == Rest::None => false,
@@ -57,7 +60,7 @@ impl Rounding {
     }
 }
 
-/// What is cut off, in halves of the last place.
+/// What is cut off, compared with half of the last place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     None,
@@ -67,7 +70,7 @@ enum Rest {
 }
 
 impl Rest {
-    /// Of a remainder below `whole`.
+    /// Compares a remainder `rest` below `whole` with half of `whole`.
     fn of(rest: &BigUint, whole: &BigUint) -> Self {
         if *rest == BigUint::ZERO {
             return Self::None;
@@ -80,7 +83,7 @@ impl Rest {
     }
 }
 
-/// A value apart from its format. A finite one is `magnitude * 2^power`, with a sign also where it is zero.
+/// A value of any format. A finite value is `magnitude * 2^power` with a sign; zeros have a sign too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Number {
     NaN,
@@ -100,12 +103,12 @@ impl Finite {
         self.magnitude == BigUint::ZERO
     }
 
-    /// The magnitude as a multiple of `2^power`, which is not above its own power.
+    /// The magnitude as a multiple of `2^power`; `power` is at most that of the value.
     fn at(&self, power: i64) -> BigUint {
         &self.magnitude << (self.power - power).cast_unsigned()
     }
 
-    /// The exact sum; the sign of an exact zero follows from the mode.
+    /// The exact sum. If it is zero, its sign follows from the rounding mode.
     fn plus(&self, other: &Self, mode: Rounding) -> Self {
         let power = self.power.min(other.power);
         let (a, b) = (self.at(power), other.at(power));
@@ -126,7 +129,7 @@ impl Finite {
         }
     }
 
-    /// The magnitude rounded to an integer.
+    /// The magnitude, rounded to an integer.
     fn to_integer(&self, mode: Rounding) -> BigUint {
         if self.power >= 0 {
             return self.at(0);
@@ -138,31 +141,31 @@ impl Finite {
     }
 }
 
-/// A quotient or root that is cut off: the lowest bit is 1 if anything was.
+/// Appends a sticky bit to a truncated quotient or root: 1 if anything was cut off.
 fn with_rest(cut: &BigUint, is_inexact: bool) -> BigUint {
     (cut << 1u32) + u8::from(is_inexact)
 }
 
-/// Bits of a value; NaN has one representation only ([`Format::nan`]).
+/// The bits of a value. NaN has only one representation ([`Format::nan`]).
 type Bits = u128;
 
 impl Format {
     /// binary16, binary32 and binary64.
     pub const ALL: [Self; 3] = [Self::new(5, 11), Self::new(8, 24), Self::new(11, 53)];
 
-    /// A format by its numbers of bits.
+    /// The format with these numbers of bits.
     #[must_use]
     pub const fn new(exponent: u32, significand: u32) -> Self {
         Self { exponent, significand }
     }
 
-    /// Bits of a value.
+    /// Number of bits of a value.
     #[must_use]
     pub const fn width(self) -> u32 {
         self.exponent + self.significand
     }
 
-    /// Bits of the fraction.
+    /// Number of bits of the fraction, the significand without the hidden bit.
     const fn fraction(self) -> u32 {
         self.significand - 1
     }
@@ -177,31 +180,31 @@ impl Format {
         ((1 << self.exponent) - 1) << self.fraction()
     }
 
-    /// The only NaN.
+    /// The canonical NaN.
     #[must_use]
     pub const fn nan(self) -> Bits {
         self.infinity() | 1 << (self.fraction() - 1)
     }
 
-    /// Zero, infinity and the like with a sign.
+    /// The magnitude with a sign.
     #[must_use]
     pub const fn signed(self, negative: bool, magnitude: Bits) -> Bits {
         if negative { magnitude | self.sign() } else { magnitude }
     }
 
-    /// The same value with the only representation of NaN.
+    /// The same value, with the canonical representation of NaN.
     #[must_use]
     pub const fn canonical(self, bits: Bits) -> Bits {
         if self.is_nan(bits) { self.nan() } else { bits }
     }
 
-    /// Is it NaN?
+    /// Returns true if the value is NaN.
     #[must_use]
     pub const fn is_nan(self, bits: Bits) -> bool {
         bits & !self.sign() > self.infinity()
     }
 
-    /// Is the sign bit set?
+    /// Returns true if the sign bit is set.
     #[must_use]
     pub const fn is_negative(self, bits: Bits) -> bool {
         bits & self.sign() != 0
@@ -219,7 +222,7 @@ impl Format {
         1 << self.fraction()
     }
 
-    /// The power of two of the lowest bit of subnormal values.
+    /// The exponent of the lowest bit of subnormal values, as a power of two.
     fn least_power(self) -> i64 {
         2 - (1 << (self.exponent - 1)) - i64::from(self.fraction())
     }
@@ -238,7 +241,7 @@ impl Format {
         Number::Finite(Finite { negative, magnitude: BigUint::from(hidden | fraction), power })
     }
 
-    /// Rounds an exact value once.
+    /// Rounds an exact value to this format.
     fn round(self, mode: Rounding, value: &Finite) -> Bits {
         if value.is_zero() {
             return self.signed(value.negative, 0);
@@ -247,7 +250,7 @@ impl Format {
         let power = (top - i64::from(self.fraction())).max(self.least_power());
         let at_power = Finite { power: value.power - power, ..value.clone() };
         let kept = at_power.to_integer(mode);
-        // The hidden bit of a normal value adds one to the exponent; so does a carry.
+        // The hidden bit of a normal value adds 1 to the exponent, as does a carry of the rounding.
         let exponent = BigUint::from((power - self.least_power()).cast_unsigned()) << self.fraction();
         let bits = kept + exponent;
         match Bits::try_from(&bits) {
@@ -274,7 +277,7 @@ impl Format {
         }
     }
 
-    /// `-a`; NaN stays as it is.
+    /// `-a`; NaN is unchanged.
     #[must_use]
     pub const fn neg(self, a: Bits) -> Bits {
         if self.is_nan(a) { a } else { a ^ self.sign() }
@@ -298,13 +301,13 @@ impl Format {
         }
     }
 
-    /// `a * b + c` with one rounding.
+    /// `a * b + c`, rounded once.
     #[must_use]
     pub fn fma(self, mode: Rounding, a: Bits, b: Bits, c: Bits) -> Bits {
         match (self.read(a), self.read(b), self.read(c)) {
             (Number::Finite(a), Number::Finite(b), Number::Finite(c)) => self.round(mode, &a.times(&b).plus(&c, mode)),
             (Number::Finite(_), Number::Finite(_), _) => self.canonical(c),
-            // The product is an infinity or NaN, which adding something finite leaves as it is.
+            // The product is infinite or NaN. Adding a finite value leaves it unchanged.
             _ => self.add(mode, self.mul(mode, a, b), c),
         }
     }
@@ -349,7 +352,7 @@ impl Format {
         if value.is_zero() || value.negative {
             return if value.is_zero() { a } else { self.nan() };
         }
-        // An even power, and twice as many bits as the result has.
+        // The power must be even, and the root needs more bits than the format.
         let even = i64::from(2 * self.significand + 4) + (value.power & 1);
         let magnitude = &value.magnitude << even.cast_unsigned();
         let root = magnitude.sqrt();
@@ -393,20 +396,21 @@ impl Format {
         }
     }
 
-    /// From an integer by sign and magnitude; 0 has the positive sign.
+    /// Converts an integer, given by sign and magnitude. Zero gets the sign that is given.
     #[must_use]
     pub fn of_integer(self, mode: Rounding, negative: bool, magnitude: u128) -> Bits {
         self.round(mode, &Finite { negative, magnitude: BigUint::from(magnitude), power: 0 })
     }
 
-    /// The integer that it rounds to, by sign and magnitude; `None` for NaN, infinities, and magnitudes above 128 bits.
+    /// Rounds to an integer, and returns its sign and magnitude; `None` for NaN, infinities, and magnitudes above 128
+    /// bits.
     #[must_use]
     pub fn to_integer(self, mode: Rounding, a: Bits) -> Option<(bool, u128)> {
         let Number::Finite(value) = self.read(a) else { return None };
         Some((value.negative, u128::try_from(value.to_integer(mode)).ok()?))
     }
 
-    /// The order of the values; none if one is NaN. Zeros are equal.
+    /// Compares two values; `None` if one is NaN. Zeros of both signs are equal.
     #[must_use]
     pub fn compare(self, a: Bits, b: Bits) -> Option<Ordering> {
         if self.is_nan(a) || self.is_nan(b) {

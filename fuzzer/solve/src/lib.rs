@@ -1,9 +1,10 @@
-//! `penfuzz solve`: is a formula of floats and bit vectors satisfiable?
+//! `penfuzz solve`: decides whether a formula of floats and bit vectors is satisfiable.
 //!
-//! An answer by search, not by proof: the formula becomes a C function with one conditional per conjunct ([`emit`]), and an input that takes
-//! all of them is a model (Fu and Su, *Mathematical Execution*, 2016, Sect. 4.4.3; `XSat`, CAV 2016). What the search finds is checked
-//! by an evaluator of the terms that shares nothing with the C ([`eval`]). `unsat` needs more: few enough inputs to try them all
-//! ([`penfuzz_directory::replay::exhaust`]), or two solvers that agree ([`solvers`]).
+//! The answer comes from search, not from proof: the formula becomes a C function with one conditional per conjunct
+//! ([`emit`]), and an input that passes all of them is a model (Fu and Su, *Mathematical Execution*, 2016, Sect. 4.4.3;
+//! `XSat`, CAV 2016). An evaluator of the terms, which shares nothing with the C code, checks each model ([`eval`]).
+//! `unsat` needs more: either all inputs are evaluated because there are few ([`penfuzz_directory::replay::exhaust`]),
+//! or two solvers agree ([`solvers`]).
 //!
 //! | step | file |
 //! | --- | --- |
@@ -36,36 +37,36 @@ use penfuzz_system::files::foreign;
 
 use self::{problem::Problem, script::Script, term::Value};
 
-/// How to solve.
+/// Options of the search and of the solvers.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Seed of the pseudo-random generator.
     pub seed: u64,
-    /// Time for the search.
+    /// Time limit of the search.
     pub max_time: Duration,
-    /// Evaluations for the search.
+    /// Maximum number of evaluations of the search.
     pub max_evals: u64,
     /// Name of the local minimizer.
     pub minimizer: String,
-    /// Time to try all inputs, where they are few; zero for never.
+    /// Time limit for evaluating all inputs if there are few; zero to never do so.
     pub exhaust_time: Duration,
-    /// Time of each solver; `None` where solvers are not to be asked.
+    /// Time limit of each solver; `None` to use no solvers.
     pub solver_time: Option<Duration>,
 }
 
-/// What is found of a formula.
+/// The answer for a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// These values of all variables satisfy it.
+    /// These values of all variables satisfy the formula.
     Sat(Vec<Value>),
-    /// No values do.
+    /// No values satisfy it.
     Unsat,
-    /// Neither is found.
+    /// Undecided.
     Unknown,
 }
 
 impl Answer {
-    /// As SMT-LIB names it.
+    /// Its name in SMT-LIB.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -76,16 +77,16 @@ impl Answer {
     }
 }
 
-/// How it was found.
+/// The method that gave the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Definitions and constants decide.
+    /// Definitions and constants alone decide the formula.
     Simplification,
-    /// By the search.
+    /// The search for a model.
     Search,
-    /// All inputs were tried.
+    /// The evaluation of all inputs.
     Exhaustion,
-    /// By solvers.
+    /// Installed solvers.
     Solvers,
 }
 
@@ -102,34 +103,34 @@ impl Method {
     }
 }
 
-/// An answer, and what it took.
+/// An answer, and how it was found.
 #[derive(Debug)]
 pub struct Solved {
     /// The formula.
     pub script: Script,
-    /// What is found.
+    /// The answer.
     pub answer: Answer,
     /// The last method that was tried.
     pub method: Method,
-    /// Evaluations of the C function.
+    /// Number of evaluations of the C function.
     pub evaluations: u64,
-    /// Inputs that the C function accepts and the evaluator of the terms does not.
+    /// Number of inputs that the C function accepts, but the evaluator of the terms does not.
     pub rejected: u64,
-    /// What solvers answered.
+    /// The answers of the solvers.
     pub solvers: Vec<penfuzz_report::proof::Answer>,
-    /// What else the user should read.
+    /// Further messages for the user.
     pub notes: Vec<String>,
 }
 
 impl Solved {
-    /// Do a model or a proof contradict the `:status` of the file?
+    /// Returns true if the answer contradicts the `:status` of the file.
     #[must_use]
     pub fn contradicts_status(&self) -> bool {
         let found = self.answer.name();
         self.script.status.as_deref().is_some_and(|s| matches!(s, "sat" | "unsat") && found != "unknown" && s != found)
     }
 
-    /// The model in SMT-LIB; nothing without one.
+    /// The model in SMT-LIB; empty if there is none.
     #[must_use]
     pub fn model(&self) -> String {
         let Answer::Sat(values) = &self.answer else { return String::new() };
@@ -140,15 +141,15 @@ impl Solved {
     }
 }
 
-/// Longest file, in bytes.
+/// Maximum size of a file in bytes.
 const LONGEST: u64 = 256 << 20;
-/// Stack of the thread that reads: lists may be nested deeply.
+/// Stack size in bytes of the thread that parses a file, since lists may be nested deeply.
 const STACK: usize = 1 << 30;
 
-/// Reads a file.
+/// Reads and parses a file.
 ///
 /// # Errors
-/// When it cannot be read, or is no formula that is supported.
+/// When the file cannot be read, or its formula is not supported.
 pub fn read(file: &Path) -> Result<Script, Error> {
     let bytes = foreign::read(file, LONGEST).map_err(|e| failed(file, "cannot be read", e))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::new(format!("{} is no text", file.display())))?;
@@ -194,7 +195,8 @@ pub fn solve(file: &Path, options: &Options) -> Result<Solved, Error> {
     Ok(solved)
 }
 
-/// Takes the values of the free variables as a model, if the evaluator agrees.
+/// Accepts these values of the free variables as a model if the evaluator agrees, and counts them as rejected
+/// otherwise.
 fn accept(solved: &mut Solved, problem: &Problem, free: &[Value]) -> bool {
     let values = problem.complete(&solved.script.terms, free);
     let holds = eval::holds(&solved.script.terms, &solved.script.asserted, &values);

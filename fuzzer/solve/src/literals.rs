@@ -1,4 +1,4 @@
-//! Literals: bits, numbers, and real numbers as floats.
+//! Literals: bit vectors, special floats, and real numbers, which become floats.
 
 use num_bigint::BigUint;
 
@@ -8,10 +8,10 @@ use super::{
     term::{MOST_BITS, Value, mask},
 };
 
-/// Digits of the exponent of a real number such as `1e-5`, and of the zeros that it stands for.
+/// Largest power of ten by which a real number such as `1e-5` is scaled: its value would have too many digits.
 const MOST_DIGITS: i64 = 100_000;
 
-/// `#b…` and `#x…`.
+/// Parses `#b…` and `#x…`.
 #[must_use]
 pub fn bits(text: &str) -> Option<Value> {
     let (digits, radix, each) = match text.get(..2)? {
@@ -25,14 +25,14 @@ pub fn bits(text: &str) -> Option<Value> {
     Some(Value::Bits(width, u128::from_str_radix(digits, radix).ok()?))
 }
 
-/// `(_ bvN W)` by its two words.
+/// The value of `(_ bvN W)`, by its two words.
 #[must_use]
 pub fn numbered(name: &str, width: &str) -> Option<Value> {
     let (value, width) = (name.strip_prefix("bv")?.parse::<u128>().ok()?, width.parse::<u32>().ok()?);
     ((1..=MOST_BITS).contains(&width)).then(|| Value::Bits(width, value & mask(width)))
 }
 
-/// `(_ +oo E S)` and the like by its name.
+/// The value of `(_ +oo E S)` and similar literals, by the name.
 #[must_use]
 pub fn special(name: &str, format: Format) -> Option<Value> {
     let bits = match name {
@@ -55,7 +55,7 @@ pub struct Real {
 }
 
 impl Real {
-    /// `1`, `0.5`, `(- 0.5)`, `(/ 1 10)`, and these in each other; `None` for everything else.
+    /// Parses `1`, `0.5`, `(- 0.5)`, `(/ 1 10)`, and nested expressions of this kind; `None` for everything else.
     #[must_use]
     pub fn read(exprs: &Exprs, id: Id) -> Option<Self> {
         if let Some(text) = exprs.atom(id) {
@@ -77,7 +77,8 @@ impl Real {
         }
     }
 
-    /// Digits with a point or without; also with an exponent, which some programs write.
+    /// Parses a decimal number with or without a point, and with or without an exponent. SMT-LIB has no exponents, but
+    /// some programs write them.
     fn number(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -95,7 +96,7 @@ impl Real {
         })
     }
 
-    /// Rounded to a float; 0 has the positive sign.
+    /// Rounds to a float; 0 gets the positive sign.
     #[must_use]
     pub fn to_float(&self, format: Format, mode: Rounding) -> Value {
         let negative = self.negative && self.above != BigUint::ZERO;

@@ -1,7 +1,8 @@
-//! What is left of the assertions to search for: conjuncts, after variables that an equality defines are replaced.
+//! Simplifies assertions to a problem for the search: conjuncts in which variables that an equality defines are
+//! replaced.
 //!
-//! An asserted `(= x t)` is no condition but a definition of `x`, unless `t` depends on `x`: `=` holds between values that are the same,
-//! for zeros and NaN, too. What is left are fewer variables, and conditions that inputs can come near to.
+//! An asserted `(= x t)` is not a condition but a definition of `x`, unless `t` depends on `x`: `=` holds exactly
+//! between identical values, also for zeros and NaN. This leaves fewer variables, and conditions with useful distances.
 
 use super::{
     eval::{self, Choice},
@@ -11,21 +12,21 @@ use super::{
 /// The assertions as a problem for the search.
 #[derive(Debug, Clone, Default)]
 pub struct Problem {
-    /// What must hold, those without equality first.
+    /// The conditions that must hold. Within a part, those that are not equalities come first.
     pub conjuncts: Vec<Term>,
     /// For each variable, the term that defines it.
     pub definitions: Vec<Option<Term>>,
-    /// The variables that are searched: those that conjuncts depend on, and no term defines.
+    /// The variables to search for: those that conjuncts depend on and that no term defines.
     pub free: Vec<usize>,
-    /// For each conjunct, the places in `free` of the variables on which it depends, directly or by conjuncts that share some. Conjuncts of
-    /// one such part follow each other.
+    /// For each conjunct the part that it belongs to: the indices in `free` of the variables that it depends on,
+    /// directly or through other conjuncts with shared variables. The conjuncts of a part are adjacent.
     pub parts: Vec<Vec<usize>>,
-    /// A conjunct is false for all values.
+    /// True if a conjunct is false for all values.
     pub is_refuted: bool,
 }
 
 impl Problem {
-    /// The problem of these assertions.
+    /// Makes the problem of these assertions.
     #[must_use]
     pub fn new(terms: &mut Terms, asserted: &[Term]) -> Self {
         let mut me = Self { definitions: vec![None; terms.variables.len()], ..Self::default() };
@@ -44,7 +45,7 @@ impl Problem {
         me
     }
 
-    /// Takes a conjunct as a definition, if it is one.
+    /// Adds a conjunct as a definition, if it is one. Returns true if so.
     fn defines(&mut self, terms: &mut Terms, conjunct: Term) -> bool {
         let node = terms.node(conjunct);
         let (variable, value) = match node.op {
@@ -68,13 +69,13 @@ impl Problem {
         true
     }
 
-    /// Has the variable no definition, and does this term not depend on it?
+    /// Returns true if the variable has no definition yet and `term` does not depend on it.
     fn is_new(&self, terms: &Terms, variable: usize, term: Term) -> bool {
         self.definitions[variable].is_none()
             && !terms.ordered(&[term], &self.definitions).iter().any(|t| terms.variable(*t) == Some(variable))
     }
 
-    /// Evaluates the conjuncts that depend on no free variable.
+    /// Evaluates and removes the conjuncts that depend on no free variable.
     fn drop_constants(&mut self, terms: &Terms) {
         let order = terms.ordered(&self.conjuncts, &self.definitions);
         let mut is_constant = vec![true; terms.len()];
@@ -96,10 +97,11 @@ impl Problem {
         self.conjuncts.retain(|c| !decided(c));
     }
 
-    /// Finds the parts. Within each, conditions that are met by many inputs come first: the search goes on behind them.
+    /// Finds the parts, and sorts the conjuncts. Within a part, conditions that many inputs fulfil come first, because
+    /// the search reaches a condition only if all conditions before it hold.
     fn sort(&mut self, terms: &Terms) {
         let mut part_of: Vec<usize> = (0..self.free.len()).collect();
-        // Without variables, but with a value that the theory leaves open.
+        // Conjuncts without variables, but with a value that the theory leaves unspecified.
         let mut open = Vec::new();
         let mut keyed = Vec::new();
         for conjunct in &self.conjuncts {
@@ -122,8 +124,9 @@ impl Problem {
         self.conjuncts.extend(open);
     }
 
-    /// The same problem, with one conjunct for all conditions of a part that are no equalities and relate several variables: their distances
-    /// are added. Where each is met only at the cost of others, a walk along their sum gets on. `None` where it would be no other problem.
+    /// Makes a variant of the problem. In each part, a single conjunct replaces the conjuncts that are not equalities
+    /// and depend on several variables; its distance is the sum of theirs. This helps if each of them can be fulfilled
+    /// only at the cost of others. Returns `None` if the variant would be the same problem.
     #[must_use]
     pub fn summed(&self, terms: &mut Terms) -> Option<Self> {
         let mut me = Self { conjuncts: Vec::new(), parts: Vec::new(), ..self.clone() };
@@ -135,7 +138,7 @@ impl Problem {
             if related.len() > 1 {
                 own.retain(|c| !related.contains(c));
                 let all = terms.make(Op::And, Sort::Bool, &related);
-                // A disjunction of one, which is no condition of its own.
+                // A disjunction of one term keeps the conjunction together as a single conjunct.
                 let sum = terms.make(Op::Or, Sort::Bool, &[all]);
                 let place = own.iter().position(|c| is_equality(terms, *c)).unwrap_or(own.len());
                 own.insert(place, sum);
@@ -146,13 +149,14 @@ impl Problem {
         (me.conjuncts != self.conjuncts).then_some(me)
     }
 
-    /// Does it depend on several free variables?
+    /// Returns true if the conjunct depends on several free variables.
     fn relates(&self, terms: &Terms, conjunct: Term) -> bool {
         let order = terms.ordered(&[conjunct], &self.definitions);
         order.iter().filter(|t| terms.variable(**t).is_some_and(|v| self.definitions[v].is_none())).count() > 1
     }
 
-    /// The values of all variables, by those of the free ones in their order; further ones are zero.
+    /// The values of all variables, from those of the free variables in their order. Free variables without a value are
+    /// zero.
     #[must_use]
     pub fn complete(&self, terms: &Terms, free: &[Value]) -> Vec<Value> {
         let zero = |v: &super::term::Variable| Value::of_bits(v.sort, 0);
@@ -185,7 +189,7 @@ impl Problem {
         values
     }
 
-    /// Bits of all inputs together.
+    /// Number of bits of all inputs together.
     #[must_use]
     pub fn input_bits(&self, terms: &Terms) -> u32 {
         self.free.iter().map(|v| terms.variables[*v].sort.bits()).sum()
@@ -197,14 +201,14 @@ fn is_equality(terms: &Terms, conjunct: Term) -> bool {
 }
 
 impl Op {
-    /// Does its theory leave the value open for some arguments?
+    /// Returns true if its theory leaves the result unspecified for some arguments.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::FpMin | Self::FpMax | Self::FpToSigned | Self::FpToUnsigned | Self::FpToBits)
     }
 }
 
-/// The parts of conjunctions, in their order, each once.
+/// Splits conjunctions into their parts, in order and without duplicates.
 fn flatten(terms: &mut Terms, asserted: &[Term]) -> Vec<Term> {
     let mut stack: Vec<Term> = asserted.iter().rev().copied().collect();
     let (mut all, mut seen) = (Vec::new(), std::collections::HashSet::new());
@@ -221,7 +225,7 @@ fn flatten(terms: &mut Terms, asserted: &[Term]) -> Vec<Term> {
                     stack.push(terms.not(*arg));
                 }
             }
-            // Equal truth values: each side is what the other is.
+            // An equality with a truth value is a condition on the other side.
             (Op::Eq, _) if terms.sort(node.args[0]) == Sort::Bool => match bool_side(terms, &node.args) {
                 Some((other, true)) => stack.push(other),
                 Some((other, false)) => stack.push(terms.not(other)),
@@ -233,7 +237,7 @@ fn flatten(terms: &mut Terms, asserted: &[Term]) -> Vec<Term> {
     all
 }
 
-/// The side of an equality whose other side is a constant, and that.
+/// If one side of an equality is a constant truth value, the other side and that constant.
 fn bool_side(terms: &Terms, args: &[Term]) -> Option<(Term, bool)> {
     [(args[0], args[1]), (args[1], args[0])].into_iter().find_map(|(a, b)| match terms.constant(b) {
         Some(Value::Bool(value)) => Some((a, value)),

@@ -1,4 +1,4 @@
-//! Terms as they are written: names, `let`, literals, and every operation with its sorts checked.
+//! Parses terms: names, `let`, literals, and all operations, whose argument sorts are checked.
 
 use penfuzz_error::Error;
 
@@ -10,14 +10,14 @@ use super::{
     term::{Class, Op, Sort, Term, Value},
 };
 
-/// Indices of an operation, such as those of `(_ extract 7 0)`.
+/// The indices of an operation, such as 7 and 0 of `(_ extract 7 0)`.
 type Indices<'b> = &'b [u32];
 
 impl<'a> Reader<'a> {
-    /// Reads a term.
+    /// Parses a term.
     ///
     /// # Errors
-    /// Unknown names, operations and sorts, by the line.
+    /// Unknown names, operations and sorts, with the line.
     pub(super) fn term(&mut self, id: Id) -> Result<Term, Error> {
         self.step(id)?;
         match &self.exprs.get(id).kind {
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         self.bound(&names, |me| me.term(body))
     }
 
-    /// `(_ bv5 8)`, `(_ +oo 8 24)`.
+    /// Parses literals such as `(_ bv5 8)` and `(_ +oo 8 24)`.
     fn indexed_value(&mut self, id: Id, parts: &[Id]) -> Result<Term, Error> {
         let words: Vec<_> = parts.iter().filter_map(|p| self.exprs.atom(*p)).collect();
         let value = match (words.len() == parts.len()).then_some(words.as_slice()) {
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         args.iter().map(|a| self.script.terms.sort(*a)).collect()
     }
 
-    /// Operations of all sorts.
+    /// Makes an operation of the core theory, which has arguments of any sort.
     fn core(&mut self, id: Id, name: &str, indices: Indices, args: &[Term]) -> Result<Option<Term>, Error> {
         let sorts = self.sorts(args);
         let are_bools = !sorts.is_empty() && sorts.iter().all(|s| *s == Sort::Bool);
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// All of these formulas.
+    /// The conjunction of these formulas.
     fn all(&mut self, formulas: &[Term]) -> Term {
         match formulas {
             [only] => *only,
@@ -198,13 +198,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A relation between each argument and the next.
+    /// The conjunction of a relation between each argument and the next.
     pub(super) fn chain(&mut self, args: &[Term], op: Op) -> Term {
         let pairs: Vec<_> = args.windows(2).map(|pair| self.make(op, Sort::Bool, pair)).collect();
         self.all(&pairs)
     }
 
-    /// A float by the bits of its parts.
+    /// A float, from bit vectors of its sign, exponent and fraction.
     fn parts(&mut self, format: Format, parts: [Term; 3]) -> Term {
         let (exponent, fraction) = (format.exponent, format.significand - 1);
         let constant = |t: Term| self.script.terms.constant(t);
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         self.make(Op::FpOfBits, Sort::Float(format), &[bits])
     }
 
-    /// A real number as a float, in each mode that the first argument can be.
+    /// A real number as a float. If the rounding mode is not constant, the term distinguishes all modes.
     fn real(&mut self, mode: Id, real: &Real, format: Format) -> Result<Term, Error> {
         let term = self.term(mode)?;
         self.expect(mode, term, Sort::Rounding)?;
@@ -302,7 +302,8 @@ fn class(name: &str) -> Option<Class> {
     })
 }
 
-/// Operations that make a float: is there a rounding mode, and how many floats are there?
+/// The operation with this name that returns a float, whether it has a rounding mode, and its number of float
+/// arguments.
 fn arithmetic(name: &str) -> Option<(Op, bool, usize)> {
     Some(match name.strip_prefix("fp.")? {
         "abs" => (Op::FpAbs, false, 1),

@@ -1,4 +1,4 @@
-//! The commands of a file: what is declared, what is asserted, and what the file says about itself.
+//! The commands of a file: declarations, assertions, and the `:status`.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,17 @@ use super::{
     term::{MOST_BITS, Sort, Term, Terms, Value},
 };
 
-/// Logics of which all, or all but other sorts, can be read.
+/// Supported logics. Some of them have further sorts, which are not supported.
 const LOGICS: [&str; 6] = ["QF_FP", "QF_BVFP", "QF_FPBV", "QF_BV", "QF_UF", "ALL"];
-/// Steps of reading after which a file counts as too large, and further ones for each of its expressions: macros can double at every use.
+/// A file is too large if parsing takes more than `MOST_STEPS` steps plus `STEPS_PER_EXPRESSION` for each expression:
+/// macros can double the formula at each use.
 const MOST_STEPS: usize = 1_000_000;
 const STEPS_PER_EXPRESSION: usize = 100;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Every term.
+    /// All terms.
     pub terms: Terms,
     /// The asserted formulas.
     pub asserted: Vec<Term>,
@@ -27,29 +28,29 @@ pub struct Script {
     pub status: Option<String>,
 }
 
-/// A name in scope.
+/// What a name in scope denotes.
 #[derive(Debug, Clone)]
 pub(super) enum Meaning<'a> {
     Term(Term),
-    /// A definition with parameters, the sort of its value, and its body.
+    /// A definition with parameters: these, the sort of its value, and its body.
     Macro(Vec<(&'a str, Sort)>, Sort, Id),
 }
 
-/// Reads terms in the scopes of a file.
+/// Parses terms in the scopes of a file.
 pub(super) struct Reader<'a> {
     pub(super) exprs: &'a Exprs<'a>,
     pub(super) script: Script,
     names: HashMap<&'a str, Meaning<'a>>,
-    /// Names that `let` and parameters bind, the innermost last.
+    /// The terms that names are bound to by `let` and as parameters, the innermost last.
     locals: HashMap<&'a str, Vec<Term>>,
     sorts: HashMap<&'a str, Sort>,
     steps: usize,
 }
 
-/// Reads a file.
+/// Parses a file.
 ///
 /// # Errors
-/// What is no SMT-LIB, and what is none of the logics of quantifier-free floats and bit vectors, by the line.
+/// When the text is not SMT-LIB, or not in a logic of quantifier-free floats and bit vectors, with the line.
 pub fn read(text: &str) -> Result<Script, Error> {
     let exprs = Exprs::read(text)?;
     if exprs.top.is_empty() {
@@ -140,7 +141,7 @@ impl<'a> Reader<'a> {
         self.exprs.atom(id).ok_or_else(|| at(self.exprs.line(id), "a name is missing"))
     }
 
-    /// A new name of the file.
+    /// A name that the file has not declared yet.
     fn new_name(&self, id: Id) -> Result<&'a str, Error> {
         let name = self.name(id)?;
         if self.names.contains_key(name) {
@@ -227,7 +228,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The term that a name is bound to; the innermost first.
+    /// What a name denotes in the innermost scope.
     pub(super) fn meaning(&self, name: &str) -> Option<Meaning<'a>> {
         match self.locals.get(name).and_then(|bound| bound.last()) {
             Some(term) => Some(Meaning::Term(*term)),
@@ -235,7 +236,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads with names bound to terms, and unbinds them.
+    /// Calls `read` with names bound to terms, and unbinds them.
     pub(super) fn bound<T>(&mut self, names: &[(&'a str, Term)], read: impl FnOnce(&mut Self) -> T) -> T {
         for (name, term) in names {
             self.locals.entry(name).or_default().push(*term);
@@ -249,7 +250,7 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// The body of a definition with its arguments: other names than those of the file and the parameters are not in scope there.
+    /// Expands a definition with arguments. Within its body only the names of the file and the parameters are in scope.
     pub(super) fn call(&mut self, id: Id, meaning: &Meaning<'a>, args: &[Term]) -> Result<Term, Error> {
         let Meaning::Macro(params, sort, body) = meaning else {
             return Err(at(self.exprs.line(id), format_args!("`{}` is no function", self.exprs.shown(id))));
@@ -269,7 +270,10 @@ impl<'a> Reader<'a> {
         Ok(term)
     }
 
-    /// Counts what is read.
+    /// Counts a step of the parser.
+    ///
+    /// # Errors
+    /// When there were too many ([`MOST_STEPS`]).
     pub(super) fn step(&mut self, id: Id) -> Result<(), Error> {
         self.steps += 1;
         if self.steps > MOST_STEPS + STEPS_PER_EXPRESSION * self.exprs.len() {
@@ -290,7 +294,7 @@ pub(super) fn vector(line: u32, width: u32) -> Result<Sort, Error> {
     Ok(Sort::Bits(width))
 }
 
-/// A format that C has.
+/// The format with these numbers of bits, if C has a type for it.
 pub(super) fn float(line: u32, exponent: u32, significand: u32) -> Result<Format, Error> {
     let format = Format::new(exponent.min(1 << 16), significand.min(1 << 16));
     if Format::ALL.contains(&format) { Ok(format) } else { Err(no_type(line, format)) }
@@ -311,7 +315,7 @@ pub(super) fn rounding(name: &str) -> Option<Value> {
     Rounding::ALL.iter().find(|m| name == m.1 || name == m.2).map(|m| Value::Rounding(m.0))
 }
 
-/// A value as solvers print it.
+/// Parses a value as solvers print it.
 pub(super) fn value<'a>(exprs: &'a Exprs<'a>, id: Id, sort: Sort) -> Option<Value> {
     let mut reader = Reader {
         exprs,

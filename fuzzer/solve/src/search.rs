@@ -1,4 +1,5 @@
-//! The search for a model: the C function is compiled like any target, and the path through all of its conditionals is searched.
+//! Searches for a model: compiles the C function like any target, and searches for an input that takes the path through
+//! all of its conditionals.
 
 use std::time::{Duration, Instant};
 
@@ -26,22 +27,22 @@ use super::{
     term::{Sort, Terms, Value},
 };
 
-/// No fused operations; little optimization, because compiling takes longer than most searches.
+/// No fused operations. Little optimization, because compiling takes longer than most searches.
 const FLAGS: [&str; 2] = ["-O1", "-ffp-contract=off"];
 
-/// Time for the search before all inputs are tried.
+/// Time limit of the search if all inputs can be evaluated afterwards.
 const SEARCH_FIRST: Duration = Duration::from_secs(1);
 
-/// Evaluations of the first turn of a form; they double with each round over the forms.
+/// Evaluations of the first round of each form. They double with each further round.
 const FIRST_TURN: u64 = 1 << 18;
 
-/// A problem as a target that is loaded.
+/// A problem as a loaded target.
 pub(super) struct Form {
     emitted: Emitted,
     session: ReplaySession,
     query: Query,
     layout: Layout,
-    /// The input that came closest.
+    /// The input with the smallest distance so far, or none.
     best: Vec<Vec<u8>>,
 }
 
@@ -56,14 +57,15 @@ impl Form {
     }
 }
 
-/// Searches. One conditional for each conjunct, and one for the sum of several, take turns: each finds models that the other does not.
-/// Returns what [`exhaust`] needs if no model was found and the inputs are few.
+/// Searches for a model. Two forms of the problem alternate, since each finds models that the other does not: one
+/// conditional per conjunct, and the form of [`Problem::summed`]. Returns the form that [`exhaust`] needs if no model
+/// was found and there are few inputs.
 pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<Option<Form>, Error> {
     solved.method = Method::Search;
     let bits = problem.input_bits(&solved.script.terms);
     let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
     let mut forms = vec![Form::new(&solved.script.terms, problem)?];
-    // Compiling a large formula takes seconds, which are not the search's.
+    // The time limit begins after compilation, which takes seconds for a large formula.
     let time = if can_exhaust { options.max_time.min(SEARCH_FIRST) } else { options.max_time };
     let until = Instant::now() + time;
     let mut summed = problem.summed(&mut solved.script.terms);
@@ -86,14 +88,14 @@ pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> 
     Ok(Some(forms.swap_remove(0)).filter(|_| can_exhaust))
 }
 
-/// One turn of a form.
+/// The limits of one round of a form. `number` changes the seed.
 struct Turn {
     until: Instant,
     evaluations: u64,
     number: u64,
 }
 
-/// Searches by one form; whether a model was found.
+/// Searches with one form. Returns whether a model was found.
 fn search(
     solved: &mut Solved,
     problem: &Problem,
@@ -118,12 +120,12 @@ fn search(
         form.best = vec![bytes];
         return Ok(false);
     }
-    // What the evaluator rejects is no place to go on from.
+    // An input that the evaluator rejects is not a useful start point.
     form.best.clear();
     Ok(accept(solved, problem, &decode(&solved.script.terms, problem, &form.layout, &bytes)))
 }
 
-/// Tries all inputs, unless the user has interrupted.
+/// Evaluates all inputs, unless the user has interrupted.
 pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
     if interrupts::requested() {
         return Ok(());
@@ -153,7 +155,7 @@ pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options,
     Ok(())
 }
 
-/// The path through the conditionals of all conjuncts; others, of choices between values, do not count.
+/// The path through the conditionals of all conjuncts. Other conditionals, such as those of `ite`, do not count.
 fn query(session: &ReplaySession, emitted: &Emitted, all_parts: Vec<Layout>) -> Query {
     let target: &Target = session.evaluator.target();
     let function = session.evaluator.function_index();
@@ -170,7 +172,7 @@ fn query(session: &ReplaySession, emitted: &Emitted, all_parts: Vec<Layout>) -> 
     Query { scope: session.scope.clone(), paths: vec![steps], counts, parts }
 }
 
-/// The numbers of each conjunct's part of the formula.
+/// For each conjunct the slots of the free variables of its part.
 fn parts(terms: &Terms, problem: &Problem, layout: &Layout) -> Vec<Layout> {
     let mut slots = layout.slots().iter().copied();
     let mut own = Vec::new();
@@ -182,12 +184,12 @@ fn parts(terms: &Terms, problem: &Problem, layout: &Layout) -> Vec<Layout> {
     problem.parts.iter().map(of).collect()
 }
 
-/// Bits of each input, in the order of the parameters.
+/// Number of bits of each input, in the order of the parameters.
 fn widths(terms: &Terms, problem: &Problem) -> Vec<u32> {
     problem.free.iter().map(|v| terms.variables[*v].sort.bits()).collect()
 }
 
-/// The values of the free variables in an input.
+/// Decodes an input to the values of the free variables.
 fn decode(terms: &Terms, problem: &Problem, layout: &Layout, bytes: &[u8]) -> Vec<Value> {
     let mut slots = layout.slots().iter();
     let mut next = || {
@@ -200,7 +202,7 @@ fn decode(terms: &Terms, problem: &Problem, layout: &Layout, bytes: &[u8]) -> Ve
         let low = next();
         match sort {
             Sort::Bits(65..) => Value::of_bits(sort, next() << 64 | low),
-            // In the order of the values, as the prelude has it.
+            // The input encodes binary16 in the order of the values (`HALF_INPUT` in prelude.h).
             Sort::Float(format) if format.width() == 16 => {
                 Value::of_bits(sort, if low & 0x8000 == 0 { !low & 0xffff } else { low & 0x7fff })
             }

@@ -1,11 +1,11 @@
-//! Reads the text of SMT-LIB into expressions: symbols, literals, lists.
+//! Parses the text of SMT-LIB into expressions: symbols, literals, lists.
 
 use penfuzz_error::Error;
 
-/// Lists in lists, at most.
+/// Maximum nesting depth of lists.
 const DEEPEST: usize = 20_000;
 
-/// A place among all expressions.
+/// The index of an expression.
 pub type Id = usize;
 
 /// An expression.
@@ -13,16 +13,16 @@ pub type Id = usize;
 pub struct Expr<'a> {
     /// The line on which it begins, from 1.
     pub line: u32,
-    /// What it is.
+    /// Its kind and contents.
     pub kind: Kind<'a>,
 }
 
 /// The kinds of expressions.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// Everything but a list and a string, as it is written. A quoted symbol is without its bars.
+    /// Everything except lists, strings and quoted symbols, as it is written.
     Atom(&'a str),
-    /// A symbol in bars, without them.
+    /// A quoted symbol, without its bars.
     Quoted(&'a str),
     /// A string, without its quotes.
     Text(&'a str),
@@ -34,20 +34,20 @@ pub enum Kind<'a> {
 #[derive(Debug, Default)]
 pub struct Exprs<'a> {
     all: Vec<Expr<'a>>,
-    /// Those that are in no list.
+    /// Expressions outside of lists.
     pub top: Vec<Id>,
 }
 
-/// The message about a line.
+/// An error with its line.
 pub fn at(line: u32, message: impl core::fmt::Display) -> Error {
     Error::new(format!("line {line}: {message}"))
 }
 
 impl<'a> Exprs<'a> {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// Parentheses, bars or quotes do not match, or lists are nested too deeply.
+    /// When parentheses, bars or quotes do not match, or lists are nested too deeply.
     pub fn read(text: &'a str) -> Result<Self, Error> {
         let mut me = Self::default();
         let mut open: Vec<(u32, Vec<Id>)> = Vec::new();
@@ -88,31 +88,31 @@ impl<'a> Exprs<'a> {
         self.all.len()
     }
 
-    /// Is there none?
+    /// Returns true if there are no expressions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// An expression.
+    /// The expression with this index.
     #[must_use]
     pub fn get(&self, id: Id) -> &Expr<'a> {
         &self.all[id]
     }
 
-    /// Its line.
+    /// The line on which the expression begins.
     #[must_use]
     pub fn line(&self, id: Id) -> u32 {
         self.all[id].line
     }
 
-    /// The list that it is.
+    /// The elements of a list; `None` for other expressions.
     #[must_use]
     pub fn list(&self, id: Id) -> Option<&[Id]> {
         if let Kind::List(list) = &self.all[id].kind { Some(list) } else { None }
     }
 
-    /// The symbol or literal that it is.
+    /// The text of a symbol or literal; `None` for other expressions.
     #[must_use]
     pub fn atom(&self, id: Id) -> Option<&'a str> {
         match self.all[id].kind {
@@ -121,7 +121,7 @@ impl<'a> Exprs<'a> {
         }
     }
 
-    /// The text of a short expression, for messages.
+    /// The expression for messages, shortened.
     #[must_use]
     pub fn shown(&self, id: Id) -> String {
         match &self.all[id].kind {
@@ -189,14 +189,14 @@ impl<'a> Tokens<'a> {
         taken
     }
 
-    /// What is between this quote and the next.
+    /// Takes the text between this quote and the next.
     fn until(&mut self, quote: char, line: u32) -> Result<&'a str, Error> {
         let end = self.rest[1..].find(quote).ok_or_else(|| at(line, format_args!("the `{quote}` has no end")))?;
         let taken = self.take(end + 2);
         Ok(&taken[1..=end])
     }
 
-    /// A string; two quotes in it mean one.
+    /// Takes a string. Within it, two quotes stand for one.
     fn text(&mut self, line: u32) -> Result<&'a str, Error> {
         let all = self.rest;
         self.until('"', line)?;

@@ -1,6 +1,6 @@
-//! The installed solvers on the same file, for formulas that the search leaves open.
+//! Runs the installed solvers on the same file, for formulas that the search does not decide.
 //!
-//! Two must agree on `unsat`. A model of a solver is checked like one of the search.
+//! Two solvers must agree on `unsat`. A solver's model is checked like a model of the search.
 
 use std::{fmt::Write, fs, path::Path, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{
     term::{Terms, Value},
 };
 
-/// Asks each solver, until one has a model or two find that there is none.
+/// Runs one solver after another, until one has a model or two answer `unsat`.
 ///
 /// # Errors
 /// When the files for the solvers cannot be written.
@@ -70,7 +70,7 @@ pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error
     Ok(())
 }
 
-/// The file's question alone: without commands that print.
+/// The commands of the file that make up its formula, without those that print.
 fn question_of(file: &Path) -> Result<String, Error> {
     let text = foreign::read_text(file).map_err(|e| failed(file, "cannot be read", e))?;
     let mut question = String::new();
@@ -87,7 +87,7 @@ fn question_of(file: &Path) -> Result<String, Error> {
     Ok(question)
 }
 
-/// The texts of the commands of a file that can be read.
+/// The texts of the commands in a file that [`super::read`] accepts.
 fn commands(text: &str) -> Vec<&str> {
     let (mut all, mut depth, mut begun) = (Vec::new(), 0, 0);
     let mut bytes = text.bytes().enumerate();
@@ -119,7 +119,7 @@ fn names(terms: &Terms) -> String {
     terms.variables.iter().map(|v| v.name.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// The values that a solver prints, in the order of the question: `((x #b01) …)`.
+/// Parses the values that a solver prints, in the order of the variables: `((x #b01) …)`.
 fn model(terms: &Terms, text: &str) -> Option<Vec<Value>> {
     let exprs = Exprs::read(text).ok()?;
     let pairs = exprs.list(*exprs.top.first()?)?;

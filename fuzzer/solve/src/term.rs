@@ -1,10 +1,11 @@
-//! Terms of SMT-LIB: shared, so that equal terms have one number, and in an order in which arguments come first.
+//! Terms of SMT-LIB. Equal terms are shared: they have the same number. The number of a term is larger than those of
+//! its arguments.
 
 use std::collections::HashMap;
 
 use super::float::{Format, Rounding};
 
-/// Longest bit vector.
+/// Maximum width of a bit vector.
 pub const MOST_BITS: u32 = 128;
 
 /// The sort of a term.
@@ -21,7 +22,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// As SMT-LIB writes it.
+    /// The sort in SMT-LIB.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -32,7 +33,7 @@ impl Sort {
         }
     }
 
-    /// Number of bits that hold every value.
+    /// Number of bits that can hold any value of the sort.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -44,16 +45,17 @@ impl Sort {
     }
 }
 
-/// A value. Two are equal if and only if SMT-LIB's `=` holds: zeros have signs, and there is one NaN.
+/// A value. Two values are equal if and only if SMT-LIB's `=` holds: zeros of different signs differ, and there is one
+/// NaN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// Of `Bool`.
+    /// A value of `Bool`.
     Bool(bool),
-    /// Of `RoundingMode`.
+    /// A value of `RoundingMode`.
     Rounding(Rounding),
-    /// Of a bit vector, with its width; bits above are 0.
+    /// A bit vector: its width, and its bits; bits above the width are 0.
     Bits(u32, u128),
-    /// Of a float, by its bits; NaN is [`Format::nan`].
+    /// A float: its format, and its bits; NaN is [`Format::nan`].
     Float(Format, u128),
 }
 
@@ -69,7 +71,8 @@ impl Value {
         }
     }
 
-    /// The value of a sort with these bits; more bits than the sort has are ignored, and rounding modes are taken modulo 5.
+    /// The value of a sort with these bits. Bits above the width of the sort are ignored, and rounding modes are taken
+    /// modulo 5.
     #[must_use]
     pub fn of_bits(sort: Sort, bits: u128) -> Self {
         let bits = bits & mask(sort.bits());
@@ -81,7 +84,7 @@ impl Value {
         }
     }
 
-    /// As SMT-LIB writes it.
+    /// The value in SMT-LIB.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -111,13 +114,13 @@ fn binary(width: u32, bits: u128) -> String {
     format!("#b{bits:0width$b}", width = width as usize)
 }
 
-/// As many ones as a width, at most 128.
+/// A mask of `width` ones, at most 128.
 #[must_use]
 pub const fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// What a term is made with.
+/// The operation of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "they are the operations of SMT-LIB under their names")]
 pub enum Op {
@@ -128,7 +131,7 @@ pub enum Op {
     And,
     Or,
     Xor,
-    /// Of two terms of one sort.
+    /// Equality of two terms of the same sort.
     Eq,
     Ite,
     FpAbs,
@@ -147,7 +150,7 @@ pub enum Op {
     FpLt,
     FpEq,
     FpIs(Class),
-    /// From the bits of the format.
+    /// A float from the bits of its representation.
     FpOfBits,
     FpOfFloat,
     FpOfSigned,
@@ -176,9 +179,9 @@ pub enum Op {
     BvSlt,
     BvSle,
     Concat,
-    /// From this bit on; the sort has the width.
+    /// The bits from this one on, as many as the sort has.
     Extract(u32),
-    /// With zeros.
+    /// Extension with zeros.
     Extend,
     SignExtend,
 }
@@ -196,12 +199,12 @@ pub enum Class {
     Positive,
 }
 
-/// A term by its number.
+/// A term, identified by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Term(u32);
 
 impl Term {
-    /// Its place among all terms.
+    /// Its index among all terms.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -222,7 +225,7 @@ pub struct Node {
 /// A declared constant.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// Its name as it is written in the file, with bars if it has them.
+    /// Its name as the file writes it, including bars.
     pub name: String,
     /// Its sort.
     pub sort: Sort,
@@ -238,7 +241,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The term of an operation; its arguments have the right sorts.
+    /// The term of an operation. The caller has checked the sorts of the arguments.
     pub fn make(&mut self, op: Op, sort: Sort, args: &[Term]) -> Term {
         let node = Node { op, sort, args: args.to_vec() };
         if let Some(term) = self.known.get(&node) {
@@ -250,12 +253,12 @@ impl Terms {
         term
     }
 
-    /// A value as a term.
+    /// The term of a constant value.
     pub fn value(&mut self, value: Value) -> Term {
         self.make(Op::Const(value), value.sort(), &[])
     }
 
-    /// Negation; twice is none.
+    /// The negation of a term. A double negation is removed.
     pub fn not(&mut self, term: Term) -> Term {
         match self.node(term) {
             Node { op: Op::Not, args, .. } => args[0],
@@ -264,14 +267,14 @@ impl Terms {
         }
     }
 
-    /// A new constant.
+    /// Declares a new constant.
     pub fn declare(&mut self, name: &str, sort: Sort) -> Term {
         let number = self.variables.len() as u32;
         self.variables.push(Variable { name: name.to_owned(), sort });
         self.make(Op::Var(number), sort, &[])
     }
 
-    /// What the term is made of.
+    /// The operation of the term, and its arguments.
     #[must_use]
     pub fn node(&self, term: Term) -> &Node {
         &self.nodes[term.index()]
@@ -289,28 +292,29 @@ impl Terms {
         self.nodes.len()
     }
 
-    /// Is there none?
+    /// Returns true if there are no terms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The value of a constant term.
+    /// The value of a constant term; `None` for other terms.
     #[must_use]
     pub fn constant(&self, term: Term) -> Option<Value> {
         if let Op::Const(value) = self.node(term).op { Some(value) } else { None }
     }
 
-    /// The variable that the term is.
+    /// The index of the variable, if the term is one.
     #[must_use]
     pub fn variable(&self, term: Term) -> Option<usize> {
         if let Op::Var(number) = self.node(term).op { Some(number as usize) } else { None }
     }
 
-    /// The terms that these need, each after what it needs itself. `definitions` has a term for variables that are none of their own.
+    /// The terms that `roots` depend on, each after the terms that it depends on. `definitions` has the terms of
+    /// defined variables.
     ///
     /// # Panics
-    /// Never for definitions without a circle.
+    /// Never, if the definitions are not circular.
     #[must_use]
     pub fn ordered(&self, roots: &[Term], definitions: &[Option<Term>]) -> Vec<Term> {
         let mut state = vec![Visit::New; self.len()];

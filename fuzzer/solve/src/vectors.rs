@@ -1,4 +1,4 @@
-//! Operations of bit vectors as they are written; some are made of others.
+//! Makes operations of bit vectors. Some are expressed by others.
 
 use penfuzz_error::Error;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Reader<'_> {
-    /// `None` where no such operation takes these arguments.
+    /// Makes an operation of bit vectors; `None` if no operation with this name takes these arguments.
     pub(super) fn vector_operation(
         &mut self,
         id: Id,
@@ -131,7 +131,7 @@ impl Reader<'_> {
     }
 }
 
-/// Operations of two or more.
+/// Operations with two or more arguments.
 fn folded(name: &str) -> Option<Op> {
     Some(match name {
         "bvand" => Op::BvAnd,
@@ -158,7 +158,7 @@ fn of_two(name: &str) -> Option<Op> {
     })
 }
 
-/// A relation, and whether its arguments are exchanged.
+/// The relation with this name, and whether its arguments are swapped.
 fn relation(name: &str) -> Option<(Op, bool)> {
     Some(match name {
         "bvult" => (Op::BvUlt, false),

@@ -1,4 +1,4 @@
-//! `penfuzz accuracy TARGET`: the inputs on which a numeric function is most wrong.
+//! `penfuzz accuracy TARGET`: finds the inputs on which a numeric function has the largest errors.
 
 use std::{
     path::{Path, PathBuf},
@@ -36,9 +36,9 @@ use super::{
     values,
 };
 
-/// Time of a search, if the user says nothing else.
+/// Default time limit of the search.
 const SEARCH: Duration = Duration::from_secs(10);
-/// A year, which can be added to any instant.
+/// A year: practically unlimited, but can be added to any instant.
 const UNLIMITED: Duration = Duration::from_hours(365 * 24);
 
 /// Arguments.
@@ -47,18 +47,19 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What the function is compared with: mpfr:NAME (a function of <math.h>, as mpfr:sin), auto (the same, by the name of the function), or
-    /// FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A TARGET.fpcore is compared with itself over the real numbers.
+    /// What the function is compared with: mpfr:NAME (a function of <math.h>, as mpfr:sin), auto (the same, by the name
+    /// of the function), or FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A
+    /// TARGET.fpcore is compared with itself over the real numbers.
     #[arg(long, value_name = "REF", default_value = "auto")]
     reference: String,
 
-    /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or val [default: the
-    /// first float of the structure]. The name returned means what the function returns besides.
+    /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or
+    /// val [default: the first float of the structure]. The name returned means what the function returns besides.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 
-    /// Search where the error exceeds what the function says itself: the member of a structure that it fills in with an estimate of its error,
-    /// as r->err or err.
+    /// Search where the error exceeds what the function says itself: the member of a structure that it fills in with an
+    /// estimate of its error, as r->err or err.
     #[arg(long, value_name = "MEMBER")]
     estimate: Option<String>,
 
@@ -110,16 +111,18 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
-    /// How to search. All but the first are controls: random moves from the best point so far, structured values, values drawn evenly.
+    /// How to search. All but the first are controls: random moves from the best point so far, structured values,
+    /// values drawn evenly.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Search::Extremes, conflicts_with = "exhaust")]
     search: Search,
 
-    /// Try every input, where there are at most 2^32, as of a function of one float or of narrow ranges: then no error is larger than the one that
-    /// is reported.
+    /// Try every input, where there are at most 2^32, as of a function of one float or of narrow ranges: then no error
+    /// is larger than the one that is reported.
     #[arg(long)]
     exhaust: bool,
 
-    /// Functions whose branches count: the report has the worst of each set of branches that calls take, and the search begins at the ends of branches, too.
+    /// Functions whose branches count: the report has the worst of each set of branches that calls take, and the search
+    /// begins at the ends of branches, too.
     #[arg(long, value_parser = choices::scope(), default_value = "function")]
     scope: ScopeKind,
 
@@ -127,8 +130,8 @@ pub(super) struct SearchArgs {
     #[arg(long)]
     errno: bool,
 
-    /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link. Functions of
-    /// <math.h> need none.
+    /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link.
+    /// Functions of <math.h> need none.
     #[arg(long, value_name = "TYPE")]
     signature: Option<String>,
 
@@ -136,12 +139,13 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    /// Output directory: keeps what is found, the report, a page with the plot, and tests. The next run goes on from there; runs with other seeds
-    /// may work in it at the same time.
+    /// Output directory: keeps what is found, the report, a page with the plot, and tests. The next run goes on from
+    /// there; runs with other seeds may work in it at the same time.
     #[arg(long, short = 'o', value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Floats that a result of the emitted tests (-o) may be away from that of the reference [default: what the worst error comes to; of differ, 0].
+    /// Floats that a result of the emitted tests (-o) may be away from that of the reference [default: what the worst
+    /// error comes to; of differ, 0].
     #[arg(long, value_name = "N", requires = "output")]
     ulp: Option<u64>,
 
@@ -179,7 +183,7 @@ impl Search {
 }
 
 impl SearchArgs {
-    /// The measure, without names.
+    /// The unit of errors, without the names of a result and an estimate.
     pub(super) fn names(&self) -> Names<'static> {
         Names { measure: self.error.measure(), ..Names::default() }
     }
@@ -210,12 +214,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     compare(&args.target, &question, &args.search).map(|_| Outcome::Fine)
 }
 
-/// The target may be left out where a library is named.
+/// Makes the target optional if `--lib` names a library.
 pub(super) fn without_target(command: clap::Command) -> clap::Command {
     command.mut_arg("target", |target| target.required(false).required_unless_present("libs"))
 }
 
-/// A library without a target is the target.
+/// Without a target, the library that `--lib` names is the target.
 fn of_library(target: &TargetArgs) -> Result<TargetArgs, Error> {
     match (&target.target, target.libs.as_slice()) {
         (None, [lib]) if lib.starts_with("-l") => Err(Error::new(format!(
@@ -226,32 +230,32 @@ fn of_library(target: &TargetArgs) -> Result<TargetArgs, Error> {
     }
 }
 
-/// A target whose operations are recorded together with where their operands come from.
+/// The target, compiled so that operations are recorded together with the origins of their operands.
 fn recorded(target: &TargetArgs) -> TargetArgs {
     let cflags = target.cflags.iter().cloned().chain([penfuzz_cc::MOVES_FLAG.to_owned()]).collect();
     TargetArgs { cflags, ..target.clone() }
 }
 
-/// What the function of a target is compared with.
+/// What the function of a target is compared with, and how.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub reference: &'a str,
     pub names: Names<'a>,
-    /// Does every difference count?
+    /// True if every difference of bits counts.
     pub exact: bool,
-    /// Are both implementations of the user, of which neither is right?
+    /// True for `penfuzz differ`: both implementations are the user's, and neither is the correct one.
     pub is_difference: bool,
 }
 
-/// A target that is compiled, and what it was before.
+/// A compiled target, and what it was compiled from.
 struct Subjects {
-    /// As the user named it.
+    /// The target as the command line names it.
     name: PathBuf,
     target: TargetArgs,
     linked: Linked,
-    /// The core that the target is.
+    /// The `FPCore` that the target was compiled from, if any.
     core: Option<Core>,
-    /// Is it a library that is not instrumented?
+    /// True if the target is a library that is not instrumented.
     is_library: bool,
 }
 
@@ -308,7 +312,7 @@ impl Subjects {
         };
         let libs = if self.linked.sources.is_empty() { &self.linked.libs } else { &self.target.libs };
         let mut pair = Pair::new(session, reference, question.names, (&self.target.flags(), libs))?;
-        // The operations of a library that is not instrumented are not known.
+        // The operations of a library that is not instrumented cannot be recorded.
         let is_source = !self.linked.sources.is_empty() && !self.is_library;
         if is_source && !question.exact && !search.exhaust {
             let twin = recorded(&self.target).link(Goals::Exceptions);
@@ -320,7 +324,7 @@ impl Subjects {
         Ok(pair)
     }
 
-    /// Writes tests.
+    /// Writes the emitted tests to `dir`.
     fn write_tests(&self, dir: &Path, pair: &Pair, answer: &Answer, style: Style) -> Result<(), Error> {
         let made = Made {
             target: &self.name,
@@ -334,8 +338,8 @@ impl Subjects {
     }
 }
 
-/// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results that have no
-/// size; where every difference counts, whether there is one.
+/// Compares the function of a target with a reference, and prints the report. Returns whether there are wrong results
+/// whose error has no size, or, if every difference counts, whether there is a difference.
 pub(super) fn compare(target: &TargetArgs, question: &Question, search: &SearchArgs) -> Result<bool, Error> {
     let subjects = Subjects::of(target, search)?;
     let mut pair = subjects.pair(question, search)?;

@@ -1,5 +1,5 @@
-//! `penfuzz boundary TARGET`: boundary values (ME, Sect. 4.4.2). For every comparison, inputs that make its operands equal and
-//! inputs that put them next to each other.
+//! `penfuzz boundary TARGET`: boundary values (ME, Sect. 4.4.2). Finds for every comparison inputs that make its
+//! operands equal, and inputs that make them neighbours.
 
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;

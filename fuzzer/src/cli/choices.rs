@@ -75,7 +75,7 @@ const CRITERIA: &[Choice<Criterion>] = &[
     (Criterion::Path(1), "path", "Every path of at most one round of each loop is taken; path:K: of at most K rounds"),
 ];
 
-/// A name of [`CRITERIA`], or `path:K`.
+/// Parses a name of [`CRITERIA`], or `path:K`.
 #[derive(Debug, Clone)]
 struct CriterionParser;
 

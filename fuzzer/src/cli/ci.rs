@@ -19,7 +19,8 @@ use super::{Outcome, values};
 /// Options for continuous integration.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CiArgs {
-    /// Exit with status 4 when less than this share of the branches is covered; of a suite, the mean over its functions.
+    /// Exit with status 4 when less than this share of the branches is covered; of a suite, the mean over its
+    /// functions.
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     fail_under: Option<f64>,
 
@@ -37,10 +38,11 @@ pub struct CiArgs {
 }
 
 impl CiArgs {
-    /// Finds out before a campaign what would prevent its files from being written at its end.
+    /// Checks before a campaign whether its files can be written at its end.
     ///
     /// # Errors
-    /// With the source [`Unusable`]: a file cannot be written; `--fail-under` without branches as goals.
+    /// With the source [`Unusable`], when a file cannot be written, or when `--fail-under` is used without branches as
+    /// goals.
     pub fn expect_usable(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
         if self.fail_under.is_some() && !goals.include_branches() {
             let why = format!("--fail-under is about branches, and this command searches for {}", goals.name());
@@ -54,15 +56,15 @@ impl CiArgs {
         Ok(())
     }
 
-    /// Are there files to write?
+    /// Returns true if there are files to write.
     pub fn has_files(&self) -> bool {
         self.junit.is_some() || self.sarif.is_some()
     }
 
-    /// Writes the files on these campaigns; `name` is that of the suite, or of the target.
+    /// Writes the files about these campaigns; `name` is that of the suite, or of the target.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// When a file cannot be written.
     pub fn write(&self, name: &str, campaigns: &[Campaign]) -> Result<(), Error> {
         let root = SourceRoot::current();
         if let Some(path) = &self.junit {
@@ -75,11 +77,12 @@ impl CiArgs {
         Ok(())
     }
 
-    /// How a command ends whose campaigns covered this share in percent. Too little coverage outweighs crashes and hangs.
+    /// The outcome of a command whose campaigns covered this percentage of branches. Too little coverage takes
+    /// precedence over crashes and hangs.
     pub fn outcome(&self, covered: f64, otherwise: Outcome) -> Outcome {
         match self.fail_under {
             Some(least) if covered < least => {
-                // Rounded down: 89.996 is below 90 and must not read as 90.00.
+                // Rounded down: 89.996 is below 90 and must not be shown as 90.00.
                 let shown = (covered * 100.0).floor() / 100.0;
                 errln!("penfuzz: branch coverage {shown:.2} % is below --fail-under {least}");
                 Outcome::Below

@@ -1,4 +1,4 @@
-//! `penfuzz cmin DIR`: a few inputs of a campaign that cover the same branches as all of them.
+//! `penfuzz cmin DIR`: selects a few inputs of a campaign that cover the same branches as all of them.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Chooses the inputs and prints or writes them.
+/// Selects the inputs, and prints or writes them.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let done = cmin::run(&args.dir, args.output.as_deref(), args.trust.trust)?;
     if let Some(warning) = &done.warning {

@@ -95,13 +95,13 @@ pub struct Args {
     quiet: bool,
 }
 
-/// The tools that `CoverMe`'s paper compares, without Austin, and penfuzz.
+/// The tools that `CoverMe`'s paper compares, except Austin, and penfuzz.
 const COVERME_TOOLS: [&str; 4] = ["penfuzz", "penfuzz-paper", "uniform", "afl++"];
 /// "ten times of the `CoverMe` time" (PLDI 2017, Sect. 6.1).
 const COVERME_TIMES: f64 = 10.0;
-/// A search that should end by itself is given up after this time.
+/// Time limit of a search that should end by itself.
 const NO_END: Duration = Duration::from_mins(10);
-/// The time limit where evaluations are counted.
+/// Time limit of a trial whose budget is a number of evaluations.
 const LONG: Duration = Duration::from_hours(1);
 
 impl Args {
@@ -142,7 +142,7 @@ impl Args {
             composite: self.composite,
             trials: self.trials.unwrap_or(if self.preset.is_some() { 1 } else { 20 }),
             budget: self.budget(),
-            // Random testing as the paper has it starts from nothing.
+            // In the paper, random testing starts without seeds.
             without_seeds: self.preset.is_some(),
             seed: self.seed,
             cores: self.cores.clone().map_or_else(Vec::new, |c| c.0),
@@ -154,7 +154,8 @@ impl Args {
     }
 }
 
-/// The arguments that repeat an experiment: without the output directory and without flags for this run only.
+/// The arguments with which an experiment can be repeated: without the output directory and without flags that concern
+/// only this run.
 fn repeatable(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut arguments = arguments;

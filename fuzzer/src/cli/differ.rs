@@ -1,4 +1,4 @@
-//! `penfuzz differ A B`: two implementations of a function, and the inputs on which they differ.
+//! `penfuzz differ A B`: finds the inputs on which two implementations of a function differ.
 
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ pub struct Args {
     #[arg(long)]
     exact: bool,
 
-    /// What is compared, if it is not what the functions return: a member of a structure that both fill in, as r->val or val [default: the first float
-    /// of the structure]. The name returned means what they return besides.
+    /// What is compared, if it is not what the functions return: a member of a structure that both fill in, as r->val
+    /// or val [default: the first float of the structure]. The name returned means what they return besides.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 

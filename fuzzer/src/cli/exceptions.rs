@@ -23,7 +23,7 @@ use super::{Outcome, fuzz};
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
-// The flattened arguments make a group of the same name.
+// Without this, the flattened arguments would have a group of the same name.
 #[group(skip)]
 pub struct Args {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct Args {
     underflow: bool,
 }
 
-/// Runs the campaign, examines its finds by replay, and prints them.
+/// Runs the campaign, examines its finds by replay, and prints the results.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
     args.fuzz.ci.expect_usable(args.fuzz.output.as_deref(), goals)?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         expect_operations(target)?;
     }
     let mut done = fuzz::campaign(&args.fuzz, goals)?;
-    // This process has just run it.
+    // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
     exceptions::complete(&done.dir, &campaign, &mut done.report)?;
     if args.fuzz.json {
@@ -58,11 +58,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     fuzz::outcome(&args.fuzz, &done)
 }
 
-/// Time limit for loading a target, constructors included.
+/// Time limit for loading a target, including its constructors.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A linked target without operation sites has nothing to search. It is loaded in a child process: the supervisor of a campaign
-/// holds no target. A target that cannot be loaded is reported by the campaign.
+/// Returns an error if a linked target has no operation sites, so that there is nothing to search for. The target is
+/// loaded in a child process, since the supervisor of a campaign loads no target. If it cannot be loaded, the campaign
+/// will report that.
 fn expect_operations(target: &Path) -> Result<(), Error> {
     let mut has = true;
     let examine = |send: &mut dyn FnMut(&bool)| {

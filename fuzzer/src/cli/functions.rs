@@ -1,4 +1,4 @@
-//! `penfuzz functions TARGET`: the functions that can be tested.
+//! `penfuzz functions TARGET`: lists the functions that can be tested.
 
 use std::{fmt::Write, path::Path};
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(Outcome::Fine)
 }
 
-/// Finds out by calls what the pointers of the one function that is named lead to.
+/// Calls the function that is named, to find the sizes of the memory that its pointers lead to.
 fn find_sizes(entry: &mut Entry, linked: &Path, said: &TargetArgs) -> Result<(), Error> {
     let calls = said.calls.calls();
     if entry.obstacle.is_some() && calls.is_nothing() {

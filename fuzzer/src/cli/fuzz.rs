@@ -141,7 +141,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The first word of each line; `#` begins a comment.
+    /// The tags in the file: the first word of each line. `#` begins a comment.
     fn tags(&self) -> Result<Vec<String>, Error> {
         let Some(path) = &self.requirements else { return Ok(Vec::new()) };
         let text = foreign::read_text(path).map_err(|e| failed(path, "cannot be read", e))?;
@@ -150,12 +150,12 @@ impl Args {
         Ok(text.lines().filter_map(first).collect())
     }
 
-    /// Ascending, each once.
+    /// The criteria, ascending and without duplicates.
     fn criteria(&self) -> Vec<Criterion> {
         let mut all = if self.criterion.is_empty() { vec![Criterion::Branch] } else { self.criterion.clone() };
         all.sort_unstable();
         all.dedup();
-        // Of several numbers of rounds the largest counts, which comes last.
+        // Of several `path:K` criteria only the one with the largest K remains, which is the last.
         let paths = all.iter().filter(|c| matches!(c, Criterion::Path(_))).count();
         all.drain(all.len() - paths..all.len() - usize::from(paths > 0));
         all
@@ -165,8 +165,8 @@ impl Args {
 /// Proofs at the end of a campaign.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ProofArgs {
-    /// Ask solvers about branches that no input takes, when nothing new is found and at the end, each time for a tenth of the time so
-    /// far: at least 2 s, at most a minute [default].
+    /// Ask solvers about branches that no input takes, when nothing new is found and at the end, each time for a tenth
+    /// of the time so far: at least 2 s, at most a minute [default].
     #[arg(long = "prove", overrides_with = "no_prove")]
     _prove: bool,
 
@@ -196,7 +196,8 @@ impl ProofArgs {
 /// Several clients, and several machines.
 #[derive(Debug, Clone, clap::Args)]
 struct FarmArgs {
-    /// Run one client on each of these cores (0-3, or 0,2); clients share their finds [default: one client on any core].
+    /// Run one client on each of these cores (0-3, or 0,2); clients share their finds [default: one client on any
+    /// core].
     #[arg(long, value_name = "LIST", value_parser = values::cores)]
     cores: Option<Cores>,
 
@@ -212,11 +213,13 @@ struct FarmArgs {
     #[arg(long = "remote-broker", value_name = "HOST:PORT", value_parser = values::host_and_port)]
     remote_brokers: Vec<String>,
 
-    /// File with 32 or more secret bytes, the same on all machines of the farm: it encrypts and authenticates their links.
+    /// File with 32 or more secret bytes, the same on all machines of the farm: it encrypts and authenticates their
+    /// links.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     broker_secret: Option<PathBuf>,
 
-    /// Connect to other machines without a secret: any process that reaches the port can take part. For private networks only.
+    /// Connect to other machines without a secret: any process that reaches the port can take part. For private
+    /// networks only.
     #[arg(long)]
     insecure: bool,
 }
@@ -255,7 +258,7 @@ pub(super) fn run_for(
         console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
         console::out(&text(&done.report, &done.dir));
-        // Nothing else may stand between JSON objects on standard error.
+        // With JSON, standard error must contain only JSON objects.
         if !args.monitors.contains(&Monitor::Json) {
             note_missing_solver(done.proofs);
         }
@@ -263,7 +266,7 @@ pub(super) fn run_for(
     outcome(args, &done)
 }
 
-/// One line if no solver could be asked.
+/// Prints a line if no solver is installed.
 pub(super) fn note_missing_solver(proofs: prove::Summary) {
     if proofs.without_solver {
         errln!(
@@ -272,7 +275,7 @@ pub(super) fn note_missing_solver(proofs: prove::Summary) {
     }
 }
 
-/// Writes the files for continuous integration. Coverage, crashes and hangs make the exit status.
+/// Writes the files for continuous integration. Returns the outcome, which depends on coverage, crashes and hangs.
 pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
     let report = &done.report;
     args.ci.write(&report.target, &[Campaign { name: &report.function, outcome: Ok(report) }])?;

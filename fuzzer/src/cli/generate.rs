@@ -15,8 +15,8 @@ use super::Outcome;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Recipe: a suite without targets, with a [generate] table that selects the functions. Or the compilation database (JSON) of a
-    /// build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
+    /// Recipe: a suite without targets, with a [generate] table that selects the functions. Or the compilation database
+    /// (JSON) of a build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
     recipe: PathBuf,
 
     /// Suite file to write [default: suite.toml beside the recipe].

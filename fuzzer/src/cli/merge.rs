@@ -73,7 +73,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The options of a campaign on the target that `--target` names.
+    /// The options of a campaign on the target that `--target` names, if any.
     fn options(&self) -> Result<Option<Options>, Error> {
         let Some(target) = &self.target else { return Ok(None) };
         let args = TargetArgs {

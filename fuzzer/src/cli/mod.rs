@@ -32,14 +32,14 @@ use penfuzz_directory::output::trust::Untrusted;
 use penfuzz_error::Error;
 use penfuzz_system::{console, errln, files::destination::Unusable};
 
-/// How a command ended that succeeded.
+/// The outcome of a command that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// No crash and no hang was found: exit status 0.
     Fine,
     /// Crashes or hangs were found: exit status 3.
     Found,
-    /// Less is covered than `--fail-under` demands, with or without crashes and hangs: exit status 4.
+    /// Coverage is below `--fail-under`, with or without crashes and hangs: exit status 4.
     Below,
 }
 
@@ -106,7 +106,7 @@ enum Command {
 /// Parses the arguments, runs the command, and turns errors into a message and an exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Of this command alone, a library may be the target.
+    // For `accuracy` alone, a library given by an option may be the target.
     let command = Cli::command().mut_subcommand("accuracy", accuracy::without_target);
     let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -146,8 +146,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// The exit status of a command, unless what it printed could not be written. A closed pipe changes nothing: a script that reads
-/// the first line only still sees whether crashes were found.
+/// The exit status of a command, or a failure if its output could not be written. A closed pipe is not a failure: a
+/// script that reads only the first line still learns from the status whether crashes were found.
 fn end(code: ExitCode) -> ExitCode {
     match console::finish() {
         Ok(()) => code,
@@ -158,22 +158,22 @@ fn end(code: ExitCode) -> ExitCode {
     }
 }
 
-/// Prints help, the version, or what is wrong with the arguments. clap colours its text on a terminal, and quotes arguments as they
-/// are, which may be names of files that others gave them. So it parses the arguments once more, as they are shown.
+/// Prints help, the version, or what is wrong with the arguments. clap colours its text on a terminal, but quotes
+/// arguments unescaped, and these may be file names chosen by others. So the arguments are escaped and parsed again.
 fn print_usage(e: &clap::Error) -> ExitCode {
     let code = ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
     let shown = std::env::args_os().map(|a| console::shown(&a.to_string_lossy()).into_owned());
     match Cli::try_parse_from(shown) {
         _ if !e.use_stderr() => console::note(e.print()),
-        // Where standard error fails, there is nowhere to say so.
+        // If standard error fails, the failure cannot be reported.
         Err(e) => drop(e.print()),
         Ok(_) => console::err(&e.render().to_string()),
     }
     end(code)
 }
 
-/// Others must not write what penfuzz makes, above all not what it runs later, whatever the umask is. Compilers and workers inherit
-/// this.
+/// Restricts the umask so that other users cannot write files that penfuzz makes, above all files that it runs later.
+/// Compilers and workers inherit the umask.
 fn close_to_others() {
     // SAFETY: umask only replaces a number of this process.
     unsafe {
@@ -182,7 +182,7 @@ fn close_to_others() {
     }
 }
 
-/// Prints the details of an error, if it has some, then the error itself in one line.
+/// Prints the details of an error, if any, then the error itself in one line.
 fn print_error(e: &Error) {
     if let Some(detail) = e.detail() {
         console::err(&format!("{}\n", detail.trim_end_matches('\n')));

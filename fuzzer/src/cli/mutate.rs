@@ -1,5 +1,5 @@
-//! `penfuzz mutate TARGET|DIR`: which mutants the emitted tests kill, and inputs that kill more; of a TARGET.fpcore, tests that kill the mutants
-//! of the specification.
+//! `penfuzz mutate TARGET|DIR`: measures which mutants the emitted tests kill, and finds inputs that kill more. For a
+//! TARGET.fpcore, generates tests that kill the mutants of the specification.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,7 +25,7 @@ use super::{
 
 /// Arguments.
 #[derive(Debug, clap::Args)]
-// The flattened arguments make a group of the same name.
+// Without this, the flattened arguments would have a group of the same name.
 #[group(skip)]
 pub struct Args {
     #[command(flatten)]
@@ -67,7 +67,8 @@ pub struct Args {
     fail_under_mutation: Option<f64>,
 }
 
-/// Runs the campaign if TARGET is none that has ended, measures its tests, and prints the mutants that live.
+/// Runs the campaign unless TARGET is the directory of a finished one, measures its tests, and prints the mutants that
+/// survive.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = args.fuzz.target.path()?;
     if fpcore::is_fpcore(target) {
@@ -80,14 +81,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         return Ok(outcome(args, &report, Outcome::Fine));
     }
     let mut done = fuzz::campaign(&args.fuzz, Goals::Branches)?;
-    // This process has just run it.
+    // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
     measure(args, &done.dir, &campaign, &mut done.report)?;
     let otherwise = fuzz::outcome(&args.fuzz, &done)?;
     Ok(outcome(args, &done.report, otherwise))
 }
 
-/// Generates tests of the specifications in a file, or of the one that is named.
+/// Generates tests of the specifications in a file, or only of the one that is named.
 fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
     let wanted = args.fuzz.target.function.as_deref();
     let mut answers = Vec::new();
@@ -147,7 +148,7 @@ fn outcome(args: &Args, report: &Report, otherwise: Outcome) -> Outcome {
     let score = report.mutation.as_ref().map_or(100.0, Mutation::score);
     match args.fail_under_mutation {
         Some(least) if score < least => {
-            // Rounded down, so that it does not read as the limit.
+            // Rounded down, so that a score below the limit is not shown as the limit.
             let shown = (score * 100.0).floor() / 100.0;
             errln!("penfuzz: the mutation score {shown:.2} % is below --fail-under-mutation {least}");
             Outcome::Below

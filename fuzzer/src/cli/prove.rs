@@ -1,4 +1,4 @@
-//! `penfuzz prove TARGET|DIR`: asks solvers about the branches that no input takes.
+//! `penfuzz prove TARGET|DIR`: runs solvers on the branches that no input takes.
 
 use std::{fmt::Write, path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ use super::{
 
 /// Arguments. TARGET is the directory of a campaign, or as in a campaign.
 #[derive(Debug, clap::Args)]
-// The flattened arguments make a group of the same name.
+// Without this, the flattened arguments would have a group of the same name.
 #[group(skip)]
 pub struct Args {
     #[command(flatten)]
@@ -42,8 +42,8 @@ pub struct Args {
     #[arg(long)]
     closed_world: bool,
 
-    /// Print a patch instead that excludes the proved branches from the counts of this tool, by comments in the sources. What a
-    /// report states already is not proved again.
+    /// Print a patch instead that excludes the proved branches from the counts of this tool, by comments in the
+    /// sources. What a report states already is not proved again.
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["check", "json"])]
     exclusions: Option<Tool>,
 
@@ -73,7 +73,7 @@ enum Tool {
     Gcovr,
 }
 
-/// Proves what can be proved of a campaign, which is run first if TARGET is no directory.
+/// Runs the proofs for a campaign. If TARGET is not the directory of a campaign, runs the campaign first.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let limits = Limits { each: args.solver_time, all: args.prove_time, closed_world: args.closed_world };
     if solver::find().is_empty() {
@@ -111,11 +111,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(Outcome::Fine)
 }
 
-/// Inputs that all inputs of a function are searched for, one after the other.
+/// Maximum number of rounds of exhaustive evaluation, each of which finds an input.
 const MOST_FOUND: usize = 64;
 
-/// Evaluates all inputs, if they are few. One that takes an open branch is run in the campaign, and the rest is looked at again. Was there
-/// one?
+/// Evaluates all inputs of a function if there are few. If one takes an open branch, the campaign runs it, and the
+/// evaluation is repeated for the remaining branches. Returns whether there was such an input.
 fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> {
     let campaign = Trusted::read(dir, args.trust.trust)?;
     for round in 0..MOST_FOUND {
@@ -127,7 +127,8 @@ fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> 
     Ok(true)
 }
 
-/// Asks about the goals of the campaign's criteria that no test has. A campaign that has gone on with models has lost its paths.
+/// Runs the proofs for the goals of the campaign's criteria that no test has. If a campaign has continued from models,
+/// its paths are lost and are completed again.
 fn prove_beside(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
     let how = Options { proofs: Proofs::Within(limits), ..Options::resuming(Trusted::read(dir, trust)?.manifest()) };
     let is_lost = |c: &Criterion| c.is_of_sequences() && !report.criteria.contains_key(c.name());
@@ -142,7 +143,7 @@ fn try_models(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Prints the patch, and what is left out of it.
+/// Prints the patch, and on standard error the places that it leaves out.
 fn exclude(report: &Report, dir: &Path, tool: Tool) {
     let tool = match tool {
         Tool::Lcov => exclusions::Tool::Lcov,
@@ -159,7 +160,7 @@ fn exclude(report: &Report, dir: &Path, tool: Tool) {
     console::out(&found.patch);
 }
 
-/// With `keep`, what the report states already counts.
+/// Proves branches of a finished campaign. With `keep`, proofs that the report already has are not repeated.
 fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Report, Error> {
     let campaign = Trusted::read(dir, trust)?;
     let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
@@ -174,7 +175,7 @@ fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Re
     Ok(report)
 }
 
-/// Every contradiction between the translation and an execution is a fault of penfuzz.
+/// Checks the translation against the tests. Every contradiction is a fault of penfuzz.
 fn check(dir: &Path, trust: bool, each: Duration) -> Result<Outcome, Error> {
     let campaign = Trusted::read(dir, trust)?;
     let report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
@@ -195,7 +196,7 @@ fn check(dir: &Path, trust: bool, each: Duration) -> Result<Outcome, Error> {
     }
 }
 
-/// Each branch that solvers were asked about, and the totals.
+/// Each branch that solvers examined, and the totals.
 fn text(report: &Report) -> String {
     let mut out = String::new();
     let asked =

@@ -1,4 +1,4 @@
-//! `penfuzz reach TARGET`: an input that takes a path, or executes a line.
+//! `penfuzz reach TARGET`: finds an input that takes a path, or executes a line.
 
 mod all;
 mod found;
@@ -99,8 +99,9 @@ struct Wanted {
     #[arg(long, value_name = "N")]
     draw: Option<usize>,
 
-    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per line, then
-    /// the prefixes that no input took, and the counts. Limits of evaluations [default: 20000] and time are those of each search.
+    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per
+    /// line, then the prefixes that no input took, and the counts. Limits of evaluations [default: 20000] and time are
+    /// those of each search.
     #[arg(long, value_name = "K")]
     all: Option<u32>,
 }
@@ -165,7 +166,7 @@ fn check_search(search: SearchKind) -> Result<(), Error> {
     }
 }
 
-/// Inputs of a campaign, or of a plain directory.
+/// The inputs of a campaign, or of a plain directory.
 pub(super) fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let clients = directory::clients(dir)?;
     let inputs =
@@ -173,7 +174,7 @@ pub(super) fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(inputs.into_iter().map(|i| i.bytes).collect())
 }
 
-/// The requested paths, of which the input must take one; empty when every input does.
+/// The requested paths, of which the input must take one; empty if every input takes one.
 fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
     if let Some(line) = &args.wanted.line {
         let wrong = || Error::new(format!("--line {line} is not FILE:N with a line number N"));
@@ -195,15 +196,15 @@ fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<
     Ok(vec![steps])
 }
 
-/// Inputs tried per path to print.
+/// Maximum number of inputs that are tried per printed path.
 const DRAWS: usize = 5_000;
-/// Inputs that run in one process.
+/// Number of inputs that run in one child process.
 const BATCH: usize = 512;
 /// Maximum length of a printed path, in steps.
 const DRAWN_STEPS: usize = 100_000;
 
-/// Prints distinct paths in the order in which random inputs take them. Bit patterns, uniform values and structured values
-/// take turns.
+/// Prints distinct paths in the order in which random inputs take them. Random bit patterns, uniform values and
+/// structured values alternate.
 fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
     let layout = session.evaluator.function().layout();
     let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());

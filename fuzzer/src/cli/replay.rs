@@ -88,7 +88,7 @@ impl LimitArgs {
         self.limits_or(Limits::default())
     }
 
-    /// The same; what is not given is that of `others`.
+    /// The limits for the evaluator; limits that are not given are those of `others`.
     fn limits_or(&self, others: Limits) -> Limits {
         Limits {
             timeout: self.timeout.unwrap_or(others.timeout),
@@ -98,16 +98,16 @@ impl LimitArgs {
     }
 }
 
-/// What is run again.
+/// The target and the inputs to run again.
 struct Subject {
-    /// What messages call the target.
+    /// The name of the target in messages.
     name: PathBuf,
     file: PathBuf,
     function: Option<String>,
     rounding: Rounding,
     args: Vec<String>,
     calls: Calls,
-    /// Where they are known.
+    /// The sizes of its blocks, if known.
     sizes: Option<Sizes>,
     limits: Limits,
     inputs: Vec<PathBuf>,
@@ -136,7 +136,8 @@ impl Subject {
         })
     }
 
-    /// The campaign in `dir`, to which the `first` input belongs, has the target.
+    /// The subject if the inputs belong to the campaign in `dir`: the campaign determines the target. `first` is the
+    /// first input.
     fn of_campaign(args: &Args, first: &Path, dir: &Path) -> Result<Self, Error> {
         if let Some(other) = args.inputs.iter().find(|input| directory::campaign_of(input).as_deref() != Some(dir)) {
             return Err(at(other, format!("is no input of the campaign in {}", dir.display())));
@@ -170,7 +171,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let (target, _) = open::with_sizes(target, function, &subject.args, sizes, subject.limits, &hold)?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;
-    // As in the campaign; without a filter the target shows what it does.
+    // The same filter as in the campaign. If it cannot be installed, the inputs run without it.
     let _ = hold.install();
     let mut outcome = Outcome::Fine;
     for path in &subject.inputs {
@@ -185,8 +186,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-/// Warns of an input that seems to have a rounding mode, which this target ignores: without `--rounding all` it is one byte too
-/// long.
+/// Warns if an input seems to contain a rounding mode, which this target ignores: then it is one byte too long for a
+/// target without `--rounding all`.
 pub(super) fn warn_of_mode(evaluator: &Evaluator, path: &Path, bytes: &[u8]) {
     let function = evaluator.function();
     let is_longer_by_one = bytes.len() == evaluator.input_size() + 1;
@@ -252,7 +253,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
     ran
 }
 
-/// Prints the whole path in one line. Returns no branches, because the line has them all.
+/// Prints the whole path in one line. Returns no branches, because the line contains them all.
 fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
     let target = Rc::clone(evaluator.target());
     let names = Names::new(&target, scope);
@@ -271,7 +272,7 @@ fn print_result(evaluator: &Evaluator) {
         Some(kind) => show("returned", kind, output[0] as u64 & kind.mask()),
         None => outln!("  returned"),
     }
-    // Blocks have memory of their own.
+    // Blocks are in memory of their own, not in cells.
     let has_cells = !function.is_harness() && evaluator.model().is_none();
     for p in function.parameters.iter().filter(|p| p.pointer && has_cells) {
         let first = p.cell / size_of::<u128>();
@@ -283,7 +284,7 @@ fn print_result(evaluator: &Evaluator) {
     }
 }
 
-/// Prints a structure word by word, each in hex and as a double: its members are unknown here.
+/// Prints a structure word by word, each word in hex and as a double, since its members are unknown here.
 fn print_structure(name: &str, cells: &[u128], size: usize) {
     let words = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(size.div_ceil(8));
     for (i, word) in words.enumerate() {

@@ -54,8 +54,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(Outcome::Fine)
 }
 
-/// Adds the examination of the finds to the report of a campaign that ended before it. Only this runs the target: without
-/// trust the reports are written without it.
+/// Adds the examination of the finds to the report of a campaign that ended before it. This runs the target, so without
+/// trust the reports are written without the examination.
 fn examine(args: &Args, report: &mut Report) -> Result<(), Error> {
     match Trusted::read(&args.dir, args.trust.trust) {
         Ok(campaign) => exceptions::complete(&args.dir, &campaign, report),

@@ -1,4 +1,4 @@
-//! `penfuzz solve FILE.smt2...`: models of formulas by search.
+//! `penfuzz solve FILE.smt2...`: finds models of formulas by search.
 
 use std::{
     path::{Path, PathBuf},
@@ -58,14 +58,14 @@ pub struct Args {
     json: bool,
 }
 
-/// `--json`.
+/// The output of `--json` for one file.
 #[derive(Debug, Serialize)]
 struct Json<'a> {
     schema: u32,
     file: String,
     answer: &'static str,
     method: &'static str,
-    /// Of all declared constants; `null` without one.
+    /// The values of all declared constants; `null` if there is no model.
     model: Option<Vec<Constant<'a>>>,
     /// The `:status` of the file.
     status: Option<&'a str>,
@@ -73,7 +73,7 @@ struct Json<'a> {
     seed: u64,
     minimizer: &'a str,
     evaluations: u64,
-    /// Inputs that the C code accepts and the check of the model does not.
+    /// Number of inputs that the C code accepts, but the check of the model does not.
     rejected: u64,
     seconds: f64,
     solvers: &'a [proof::Answer],
@@ -87,8 +87,8 @@ struct Constant<'a> {
     value: String,
 }
 
-/// Solves each file and prints its answer. A file that cannot be read, or whose `:status` a model contradicts, is an error; the others
-/// are solved all the same.
+/// Solves each file and prints its answer. A file that cannot be read, or whose `:status` contradicts the answer, is an
+/// error; the other files are still solved.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let options = Options {
         seed: args.seed,

@@ -1,4 +1,4 @@
-//! `penfuzz status DIR...`: the progress of campaigns, from the files in their output directories.
+//! `penfuzz status DIR...`: prints the progress of campaigns, from the files in their output directories.
 
 use std::{
     fmt::Write as _,
@@ -41,7 +41,8 @@ struct Line<'a> {
     status: &'a Status,
 }
 
-/// Prints the status of every directory. One that cannot be read does not hide the others.
+/// Prints the status of every directory. A directory that cannot be read does not prevent the others from being
+/// printed.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     loop {
         let (text, running, error) = read_all(args)?;
@@ -88,7 +89,7 @@ fn show(args: &Args, text: &str) {
     if args.json {
         return text.lines().for_each(console::out_json);
     }
-    // On a terminal, --watch replaces the last print.
+    // On a terminal, the new output replaces the last one.
     if args.watch {
         console::clear();
     }

@@ -81,7 +81,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion(), conflicts_with = "exceptions")]
     criterion: Vec<Criterion>,
 
-    /// Ask solvers at the end of each campaign about branches that no input takes, for a tenth of its time, at least 2 s.
+    /// Ask solvers at the end of each campaign about branches that no input takes, for a tenth of its time, at least 2
+    /// s.
     #[arg(long, conflicts_with = "exceptions")]
     prove: bool,
 
@@ -181,10 +182,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(args.ci.outcome(report.mean_coverage, if report.has_findings() { Outcome::Found } else { Outcome::Fine }))
 }
 
-/// The report of a target, or why there is none.
+/// The report of a target, or the reason why there is none.
 fn read(out: &Path, row: &Row) -> Result<Report, String> {
     match &row.error {
-        // A referee's error alone leaves the report of the campaign valid.
+        // If only a referee has failed, the report of the campaign is still valid.
         Some(error) if row.has_failed() => return Err(error.clone()),
         _ => {}
     }

@@ -47,11 +47,13 @@ pub struct TargetArgs {
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
 
-    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m], string[..32], 0..90, finite.
+    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m],
+    /// string[..32], 0..90, finite.
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
     pub args: Vec<String>,
 
-    /// Condition over the arguments that each input fulfils, as a C expression: 'lo < hi && n % 2 == 0'; may be repeated. TARGET must be a source.
+    /// Condition over the arguments that each input fulfils, as a C expression: 'lo < hi && n % 2 == 0'; may be
+    /// repeated. TARGET must be a source.
     #[arg(long = "assume", value_name = "EXPR", allow_hyphen_values = true, requires = "function")]
     pub assumptions: Vec<String>,
     #[command(flatten)]
@@ -75,7 +77,7 @@ pub struct CallArgs {
 }
 
 impl CallArgs {
-    /// As the engine has them.
+    /// The options in the engine's representation.
     pub fn calls(&self) -> Calls {
         Calls { most: self.most.map(usize::from), init: self.init.clone(), globals: self.globals.clone() }
     }
@@ -83,37 +85,37 @@ impl CallArgs {
 
 /// A target that is ready to be loaded.
 pub struct Linked {
-    /// The file.
+    /// The linked file.
     pub file: PathBuf,
-    /// Its sources; empty when the user gave a linked file.
+    /// Its sources; empty if the target was given as a linked file.
     pub sources: Vec<PathBuf>,
-    /// Those of a file that the user linked, as pen-cc has noted them.
+    /// For a target given as a linked file, its compilations as recorded by pen-cc.
     pub compilations: Vec<Compilation>,
     /// Its libraries.
     pub libs: Vec<String>,
 }
 
 impl TargetArgs {
-    /// The path as given.
+    /// The path as it was given.
     pub fn path(&self) -> Result<&PathBuf, Error> {
         self.target.as_ref().ok_or_else(|| Error::new("no target is given"))
     }
 
-    /// Compiler flags of the sources. Those of the user come last, so that they win.
+    /// The compiler flags of the sources. Flags from the command line are last, so they take precedence.
     pub fn flags(&self) -> Vec<String> {
         let rounding = self.rounding.flag().into_iter();
         let assumed = self.assumptions.iter().map(|e| format!("{ASSUME_FLAG}{}:{e}", self.name_in_source()));
         rounding.chain(self.header_directory()).chain(assumed).chain(self.cflags.iter().cloned()).collect()
     }
 
-    /// The name of the function without the file, and without the parameters by which it may be given.
+    /// The name of the function without the file and without parameters that `--function` may contain.
     fn name_in_source(&self) -> &str {
         let name = self.function.as_deref().unwrap_or_default();
         let name = name.split('(').next().unwrap_or_default();
         single_colons(name).next_back().map_or(name, |colon| &name[colon + 1..])
     }
 
-    /// Why `--assume` cannot be a part of the target.
+    /// The reason why `--assume` cannot be compiled into the target, if there is one.
     fn why_not_assumed(&self, target: &Path) -> Result<Option<String>, Error> {
         let Some(first) = self.assumptions.first() else { return Ok(None) };
         let (name, file) = (self.name_in_source(), target.display());
@@ -132,7 +134,8 @@ impl TargetArgs {
         }))
     }
 
-    /// The option by which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it anyway.
+    /// The option with which other compilers find `penfuzz.h`, if a source mentions it. pen-cc finds it without the
+    /// option.
     fn header_directory(&self) -> Option<String> {
         let sources = self.target.iter().chain(&self.with);
         let mentions = |path: &PathBuf| {

@@ -42,8 +42,8 @@ pub struct Args {
     scope: Option<ScopeKind>,
 }
 
-/// Simplifies the input, writes it and prints both. A failing input still fails afterwards; that is not a finding of this
-/// command, so the exit status is 0.
+/// Simplifies the input, writes it and prints both. If the input fails, it still fails afterwards; that is not a
+/// finding of this command, so the exit status is 0.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let bytes =
         foreign::read(&args.input, foreign::LONGEST_INPUT).map_err(|e| failed(&args.input, "cannot be read", e))?;

@@ -23,7 +23,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Prints the crashes and hangs; the exit status is 3 when there are some.
+/// Prints the crashes and hangs; the exit status is 3 if there are any.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let found = triage::run(&args.dir, args.trust.trust)?;
     if let Some(warning) = &found.warning {

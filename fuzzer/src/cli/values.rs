@@ -1,4 +1,5 @@
-//! Option values that clap has no parser for: times, amounts of memory, cores, addresses, monitors; and an option that commands share.
+//! Parsers of option values that clap does not have: times, amounts of memory, cores, addresses, monitors. Also an
+//! option that several commands share.
 
 use std::time::Duration;
 
@@ -13,10 +14,10 @@ pub struct TrustArgs {
     pub trust: bool,
 }
 
-/// A time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
+/// Parses a time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not a time; the message has an example.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -40,20 +41,20 @@ fn usage(text: &str) -> String {
     format!("`{text}` is not a time; write for example 500ms, 30s, 5m or 2h")
 }
 
-/// A share in percent, from 0 to 100: `90`, `87.5`, `90%`.
+/// Parses a share in percent, from 0 to 100: `90`, `87.5`, `90%`.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not a share; the message has an example.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let usage = || format!("`{text}` is not a share in percent, from 0 to 100; write for example 90 or 87.5");
     number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(usage)
 }
 
-/// An amount of memory: `512M`, `2G`, or bytes.
+/// Parses an amount of memory: `512M`, `2G`, or bytes.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not an amount; the message has an example.
 pub fn memory(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -71,14 +72,14 @@ pub fn memory(text: &str) -> Result<u64, String> {
     if bytes < 16 << 20 { Err(format!("`{text}` is too small: at least 16M")) } else { Ok(bytes) }
 }
 
-/// Numbers of cores, ascending, each once.
+/// Numbers of cores, ascending, without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores(pub Vec<usize>);
 
-/// A list of cores: `0-3`, `0,2`, `1`.
+/// Parses a list of cores: `0-3`, `0,2`, `1`.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not a list of cores; the message has an example.
 pub fn cores(text: &str) -> Result<Cores, String> {
     let usage = || format!("`{text}` is not a list of cores; write for example 0-3 or 0,2");
     let mut all = std::collections::BTreeSet::new();
@@ -94,10 +95,10 @@ pub fn cores(text: &str) -> Result<Cores, String> {
     Ok(Cores(all.into_iter().collect()))
 }
 
-/// A host and a port: `host:7777`, `[::1]:7777`.
+/// Parses a host and a port: `host:7777`, `[::1]:7777`.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not a host and a port; the message has an example.
 pub fn host_and_port(text: &str) -> Result<String, String> {
     let usage = || format!("`{text}` is not a host and port; write for example farm2:7777");
     let (host, port) = text.rsplit_once(':').ok_or_else(usage)?;
@@ -105,18 +106,18 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
     if host.is_empty() || !port_is_fine { Err(usage()) } else { Ok(text.to_owned()) }
 }
 
-/// What the user says about an argument: `NAME: DOMAIN`.
+/// Parses a statement about an argument: `NAME: DOMAIN`.
 ///
 /// # Errors
-/// The value is none; the message says what is possible.
+/// When the value is not a statement; the message lists what is possible.
 pub fn statement(text: &str) -> Result<String, String> {
     Statement::parse(text).map(|_| text.to_owned())
 }
 
-/// A progress display: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.
+/// Parses a progress display: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.
 ///
 /// # Errors
-/// The value is not one; the message has an example.
+/// When the value is not a progress display; the message has an example.
 pub fn monitor(text: &str) -> Result<Monitor, String> {
     match text.split_once('=') {
         None if text == "dashboard" => Ok(Monitor::Dashboard),

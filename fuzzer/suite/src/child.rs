@@ -1,4 +1,4 @@
-//! Runs the campaign of one target of a suite, as a child process of this program.
+//! Runs the campaign of one target of a suite as a child process of this program.
 
 use std::{
     ffi::OsString,
@@ -24,19 +24,20 @@ use super::config::{Suite, TargetSpec};
 
 /// Time between two polls of a running child.
 const POLL: Duration = Duration::from_millis(5);
-/// After an interrupt, the time in which a child may end by itself: it got the signal too, from the terminal.
+/// Time after an interrupt in which a child may end by itself: the terminal sends it the same signal. Then it gets
+/// SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// After that it gets a SIGTERM. It is killed when this time since the interrupt has passed, too.
+/// Time after an interrupt until a child that still runs gets SIGKILL.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
-/// Time in which a signal that ended a child, and went to the whole process group, must have reached this process.
+/// Maximum delay until a signal that was sent to the whole process group, and ended a child, reaches this process.
 const PROPAGATION: Duration = Duration::from_millis(500);
-/// Exit status for a campaign that found crashes or hangs.
+/// Exit status of a campaign that found crashes or hangs.
 const FOUND: i32 = 3;
 
-/// Options of the suite command that go to every campaign as they are.
+/// Options of the suite command that are passed unchanged to every campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// `--max-time`, as the user wrote it.
+    /// `--max-time`, unparsed.
     pub max_time: Option<String>,
     /// `--max-evals`.
     pub max_evals: Option<u64>,
@@ -46,17 +47,17 @@ pub struct Passed {
     pub search: Option<String>,
     /// `--minimizer`.
     pub minimizer: Option<String>,
-    /// `--timeout`, as the user wrote it.
+    /// `--timeout`, unparsed.
     pub timeout: Option<String>,
-    /// `--rounding`; overrides the suite's choice for a target.
+    /// `--rounding`; overrides the rounding modes that the suite sets for a target.
     pub rounding: Option<Rounding>,
-    /// `--test-format`; overrides the suite's.
+    /// `--test-format`; overrides the suite's format.
     pub test_format: Option<TestFormat>,
-    /// `--criterion`, each.
+    /// The values of `--criterion`.
     pub criteria: Vec<String>,
-    /// Whether solvers are asked about what is left: `--prove`.
+    /// `--prove`: solvers try to prove the remaining branches unreachable.
     pub prove: bool,
-    /// Whether exceptions are searched for instead of branches: `penfuzz exceptions`.
+    /// Searches for floating-point exceptions instead of branches: `penfuzz exceptions`.
     pub exceptions: bool,
 }
 
@@ -79,17 +80,17 @@ impl Passed {
     }
 }
 
-/// Runs a campaign on the target by `penfuzz FILE --function F -o OUT/NAME --quiet …` (this very program) and reads
-/// its report. Standard error of the child is kept in `OUT/NAME.log`, unless it is empty.
+/// Runs a campaign on the target with `penfuzz FILE --function F -o OUT/NAME --quiet …`, where `penfuzz` is the running
+/// executable, and reads its report. The standard error of the child is kept in `OUT/NAME.log` unless it is empty.
 ///
 /// # Errors
-/// The child cannot be started or fails; the message holds its last line on standard error.
+/// The child cannot be started or fails; the message contains the last line of its standard error.
 pub fn run_child(suite: &Suite, out: &Path, passed: &Passed, target: &TargetSpec) -> Result<Report> {
     let program = std::env::current_exe().context(|| "cannot find the program itself".to_owned())?;
     run_program(&program, suite, out, passed, target)
 }
 
-/// [`run_child`] with any program.
+/// As [`run_child`], with the executable `program`.
 pub(super) fn run_program(
     program: &Path,
     suite: &Suite,
@@ -133,7 +134,8 @@ fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSp
     all
 }
 
-/// The arguments that name a target of a suite and how it is compiled, for every command that takes a target.
+/// The command-line arguments that select a target of a suite and set how it is compiled. Every command that takes a
+/// target accepts them.
 #[must_use]
 pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rounding>) -> Vec<OsString> {
     let mut all: Vec<OsString> =
@@ -150,13 +152,14 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
         argument
     };
     all.extend(suite.support_of(target).into_iter().map(|f| option("--with=", f)));
-    // With `=`, since flags begin with a dash themselves.
+    // With `=`, because flags begin with a dash.
     all.extend(suite.flags_of(target).into_iter().map(|f| option("--cflag=", f.into())));
     all.extend(suite.build.libs.iter().map(|l| option("--lib=", l.into())));
     all
 }
 
-/// Waits for the end of the child `pid`. After an interrupt it gets a SIGTERM, and later a SIGKILL.
+/// Waits until the child `pid` ends. After an interrupt the child gets SIGTERM after [`PATIENCE`] and SIGKILL after
+/// [`LAST_PATIENCE`].
 fn wait_for(pid: i32) -> ExitStatus {
     let mut since: Option<Instant> = None;
     let mut is_terminated = false;
@@ -173,7 +176,7 @@ fn wait_for(pid: i32) -> ExitStatus {
         POLL
     });
     if ended.status.signal().is_some_and(|s| interrupts::SIGNALS.contains(&s)) {
-        // A signal to the whole process group reaches this process, too, but perhaps later.
+        // A signal to the whole process group reaches this process too, but perhaps later.
         let deadline = Instant::now() + PROPAGATION;
         while !interrupts::requested() && Instant::now() < deadline {
             std::thread::sleep(POLL);

@@ -1,4 +1,4 @@
-//! The children are shell scripts in place of the program.
+//! Tests of child processes. Shell scripts replace the program.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -39,7 +39,7 @@ fn suite() -> Suite {
     }
 }
 
-/// Runs a script as the program; the report is at `$REPORT`-like path `report.json` beside it.
+/// Runs `script` as the program, in a directory that contains a valid `report.json`.
 fn run(script: &str, passed: &Passed) -> (tempfile::TempDir, Result<Report>) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("penfuzz");

@@ -8,15 +8,15 @@
 //!
 //! [build]
 //! flags = ["-I{sources}/include"] # {sources}: the absolute directory
-//! support = ["k_*.c", "!k_old.c"] # linked with every target; relative to the sources; ! takes files out again
-//! setup = ["setup.c"]             # the same for files of our own, relative to this file
+//! support = ["k_*.c", "!k_old.c"] # linked with every target; relative to the sources; ! excludes files
+//! setup = ["setup.c"]             # the same for the suite's own files, relative to this file
 //! libs = ["-lm"]
 //!
 //! [[target]]
 //! name = "tanh"                   # unique; names the output directory
 //! file = "s_tanh.c"
 //! function = "tanh"
-//! flags = ["-DEXTRA"]             # besides those of [build]
+//! flags = ["-DEXTRA"]             # in addition to those of [build]
 //! static = true                   # optional: other files cannot call it
 //! args = ["n: 1..8"]               # optional, as the option --arg
 //! assume = ["lo < hi"]             # optional, as the option --assume
@@ -46,16 +46,16 @@ use super::{
     recipe::Generate,
 };
 
-/// A suite as its file describes it, with the sources fetched.
+/// The content of a suite file; its sources have been fetched.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// Name, for the head of the table.
+    /// The name, shown in the head of the table.
     pub name: String,
     /// The script that fetches the sources, relative to the suite file.
     #[serde(default)]
     pub fetch: Option<PathBuf>,
-    /// The directory of the sources: in the file relative to it, after [`load`] absolute.
+    /// The directory of the sources. In the file it is relative to the suite file; [`load`] makes it absolute.
     pub sources: PathBuf,
     /// The format of the emitted tests, unless the command line sets it.
     #[serde(default, deserialize_with = "penfuzz_report::test_format::known")]
@@ -63,7 +63,7 @@ pub struct Suite {
     /// How every target is built.
     #[serde(default)]
     pub build: Build,
-    /// In a recipe: which functions become targets ([`super::generate()`]).
+    /// Only in a recipe: selects the functions that become targets ([`super::generate()`]).
     #[serde(default)]
     pub generate: Option<Generate>,
     /// The functions to fuzz, in the order of the table.
@@ -72,27 +72,28 @@ pub struct Suite {
     /// The files that [`Build::support`] and [`Build::setup`] name, absolute; filled in by [`load`].
     #[serde(skip)]
     pub support_files: Vec<PathBuf>,
-    /// Those among them that [`Build::setup`] names: they are linked although no symbol of them is used.
+    /// The subset of `support_files` that [`Build::setup`] names. These files are linked even if no symbol of theirs is
+    /// used.
     #[serde(skip)]
     pub setup_files: Vec<PathBuf>,
 }
 
-/// What all targets of a suite share.
+/// Build options that all targets of a suite share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Compiler flags; `{sources}` is replaced by the absolute directory of the sources.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Source files (or patterns with `*`, `?`, `**`) that are linked with every target, relative to the sources; what
-    /// matches a later pattern behind a `!` is not.
+    /// Source files, or patterns with `*`, `?`, `**`, that are linked with every target, relative to the sources. A
+    /// pattern that begins with `!` excludes the files that earlier patterns match.
     #[serde(default)]
     pub support: Vec<String>,
-    /// The same for the suite's own files, relative to the suite file: what must happen once before the first call, in a
-    /// function with `__attribute__((constructor))`.
+    /// As `support`, for the suite's own files, relative to the suite file. Use them for initialization before the
+    /// first call, in a function with `__attribute__((constructor))`.
     #[serde(default)]
     pub setup: Vec<String>,
-    /// Libraries, as arguments of the linker: `-lm`.
+    /// Libraries, as linker arguments: `-lm`.
     #[serde(default)]
     pub libs: Vec<String>,
 }
@@ -107,22 +108,22 @@ pub struct TargetSpec {
     pub file: String,
     /// The function under test, by its source name.
     pub function: String,
-    /// Compiler flags besides those of the suite.
+    /// Compiler flags in addition to those of the suite.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Other files cannot call it; its name may begin with its file: `file.c:function`.
+    /// The function is static: other files cannot call it. Its name may have a file as prefix: `file.c:function`.
     #[serde(default, rename = "static")]
     pub is_static: bool,
     /// Rounding modes in which it is called, unless the command line sets them.
     #[serde(default)]
     pub rounding: Option<Rounding>,
-    /// What its arguments can be, as the option `--arg`.
+    /// The values that its arguments can have, as the option `--arg`.
     #[serde(default)]
     pub args: Vec<String>,
     /// Conditions over its arguments, as the option `--assume`.
     #[serde(default)]
     pub assume: Vec<String>,
-    /// The most calls of one input, as the option `--calls`.
+    /// The maximum number of calls per input, as the option `--calls`.
     #[serde(default)]
     pub calls: Option<usize>,
     /// The function that is called first, as the option `--init`.
@@ -131,17 +132,16 @@ pub struct TargetSpec {
     /// Variables that are inputs, as the option `--global`.
     #[serde(default)]
     pub globals: Vec<String>,
-    /// Published figures on it.
+    /// Published figures for the function.
     #[serde(default)]
     pub paper: Option<Paper>,
 }
 
-/// Published figures on a function, for comparison with ours; each may be missing. (`CoverMe`, PLDI 2017, Tables 2
-/// and 3.)
+/// Published figures for a function, for comparison; each may be missing. (`CoverMe`, PLDI 2017, Tables 2 and 3.)
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Branches by gcov's count.
+    /// Number of branches that gcov counts.
     #[serde(default)]
     pub branches: Option<usize>,
     /// Time of `CoverMe`, in seconds.
@@ -176,7 +176,7 @@ impl Suite {
         flags.map(|flag| flag.replace("{sources}", &sources)).collect()
     }
 
-    /// The support files of a target: all but its own file.
+    /// The support files of a target, without the file of the target itself.
     #[must_use]
     pub fn support_of(&self, target: &TargetSpec) -> Vec<PathBuf> {
         let own = self.file_of(target);
@@ -209,8 +209,8 @@ pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
 /// Reads a suite, fetches its sources if they are missing, and finds its files.
 ///
 /// # Errors
-/// The file cannot be read or is contradictory, the fetch script fails, or a file is missing. The message names it and has a
-/// hint what to do.
+/// The file cannot be read or is contradictory, the fetch script fails, or a file is missing. The message names the
+/// file and says what to do.
 pub fn load(path: &Path) -> Result<Suite> {
     let text = foreign::read_text(path).context(|| format!("cannot read the suite {}", path.display()))?;
     let mut suite = parse(&text, path)?;
@@ -260,7 +260,7 @@ fn parse(text: &str, path: &Path) -> Result<Suite> {
     Ok(suite)
 }
 
-/// Is the name one plain path component, neither hidden nor an option?
+/// Returns whether the name is a single path component that is neither hidden nor looks like an option.
 pub(super) fn is_directory_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(['-', '.'])

@@ -1,4 +1,4 @@
-//! Suites in temporary directories.
+//! Tests of suite files, in temporary directories.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

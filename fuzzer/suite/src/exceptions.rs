@@ -1,4 +1,5 @@
-//! Floating-point exceptions of a whole suite: `exceptions.json` and its table, made of the reports of the targets.
+//! Summary of the floating-point exceptions of a whole suite: `exceptions.json` and its table, computed from the
+//! reports of the targets.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +25,7 @@ pub const FILE: &str = "exceptions.json";
 /// The version of the file's schema.
 pub const SCHEMA: u32 = 1;
 
-/// The outcome of a suite.
+/// The exceptions of all targets of a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// [`SCHEMA`].
@@ -35,13 +36,13 @@ pub struct Table {
     pub seconds: f64,
     /// The targets that ended with a report, in the order of the suite.
     pub targets: Vec<Row>,
-    /// The names of the targets that ended without one.
+    /// The names of the targets that ended without a report.
     pub failed: Vec<String>,
-    /// Sums over `targets`, one per exception, worst first.
+    /// Sums over `targets`, one entry per exception, worst first.
     pub totals: Vec<Total>,
 }
 
-/// One target.
+/// The exceptions of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name in the suite.
@@ -50,11 +51,11 @@ pub struct Row {
     pub function: String,
     /// Operations in scope.
     pub operations: usize,
-    /// Those that raise an exception for some input.
+    /// Operations that raise an exception for some input.
     pub raising: usize,
-    /// By exception, worst first.
+    /// Counts per exception, worst first.
     pub counts: Vec<Count>,
-    /// Seconds of search.
+    /// Search time in seconds.
     pub seconds: f64,
     /// Calls of the representing function.
     pub evaluations: u64,
@@ -65,26 +66,26 @@ pub struct Row {
 pub struct Total {
     /// The exception.
     pub exception: Exception,
-    /// Input-site pairs over all functions under test; a site that several of them reach counts once for each.
+    /// Input-site pairs over all functions under test. A site that several of them reach counts once per function.
     pub pairs: usize,
-    /// Pairs whose site is in the function under test itself, so that each operation belongs to one function, as Ariadne
-    /// counts (Barr et al., POPL 2013, Sect. 5).
+    /// Pairs whose site is in the function under test itself. Each operation then belongs to one function, as in the
+    /// counts of Ariadne (Barr et al., POPL 2013, Sect. 5).
     pub own: usize,
-    /// Different sites over all functions under test, each counted once.
+    /// Distinct sites over all functions under test; each counts once.
     pub distinct: usize,
     /// Pairs that the function's result does not show.
     pub silent: usize,
-    /// Pairs that a replay without hooks confirmed...
+    /// Pairs that a replay without hooks confirmed.
     pub confirmed: usize,
-    /// ...and those among them that it confirmed at the operation or its line, or by the operand.
+    /// Confirmed pairs that the replay located: at the operation, at its line, or by its operand.
     pub located: usize,
-    /// Of overflow and underflow, when any of them was computed again precisely.
+    /// Verdicts on overflow and underflow, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
 }
 
 impl Total {
-    /// The sum with pairs of targets without a precise computation counted as not judged.
+    /// Sets the number of distinct sites. Pairs of targets without a precise computation count as not judged.
     fn over(mut self, sites: &BTreeSet<Place>) -> Self {
         self.distinct = sites.len();
         if let Some(judged) = &mut self.judged {
@@ -95,7 +96,7 @@ impl Total {
 }
 
 impl Table {
-    /// Of the reports below `out`.
+    /// Sums up the reports in the directories below `out`.
     #[must_use]
     pub fn new(suite: &Suite, out: &Path, run: &SuiteReport) -> Self {
         let mut table = Self {
@@ -152,16 +153,16 @@ impl Table {
         atomic::write(&out.join(FILE), self.to_json().as_bytes()).map_err(Error::from_source)
     }
 
-    /// As in [`FILE`].
+    /// The text of [`FILE`].
     ///
     /// # Panics
-    /// Never: the table is plain data.
+    /// Never: every table can be serialized.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a table is plain data") + "\n"
     }
 
-    /// The table as text: a line per target with a find, then the sums.
+    /// The table as text: one line per target that has a find, then the sums.
     #[must_use]
     pub fn text(&self) -> String {
         let width = self.targets.iter().map(|t| t.name.chars().count()).max().unwrap_or(0).max(8);
@@ -222,13 +223,13 @@ impl Table {
     }
 }
 
-/// The columns of the table; `exceptions.json` has inexact results as well.
+/// The columns of the table. `exceptions.json` also has inexact results.
 const LISTED: [Exception; 5] =
     [Exception::Invalid, Exception::DivideByZero, Exception::Overflow, Exception::Conversion, Exception::Underflow];
 
 type Place = (String, String, String);
 
-/// By exception: the sums, and the different sites.
+/// Per exception: the sums, and the set of sites.
 #[derive(Default)]
 struct Sums(BTreeMap<Exception, (Total, BTreeSet<Place>)>);
 

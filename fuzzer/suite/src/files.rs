@@ -1,4 +1,4 @@
-//! The files of a suite: fetched when they are missing, found by pattern.
+//! Fetches the source files of a suite if they are missing, and finds files by pattern.
 
 use std::{
     collections::BTreeSet,
@@ -14,10 +14,11 @@ use penfuzz_error::{
 };
 use penfuzz_system::files::walk;
 
-/// Runs the fetch script of the suite `name`, from its file `path`, in `directory`, to make the directory `sources`.
+/// Runs the fetch script of the suite `name` in `directory`; the script must create the directory `sources`. `path` is
+/// the suite file.
 ///
 /// # Errors
-/// There is no script, it fails, or it does not make the directory.
+/// There is no script, it fails, or it does not create the directory.
 pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory: &Path, path: &Path) -> Result<()> {
     let Some(script) = script else {
         bail!(
@@ -29,7 +30,7 @@ pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory
     let script = directory.join(script);
     penfuzz_system::errln!("suite {name}: fetching the sources with {}", script.display());
     if let Err(error) = run_script(&script, directory) {
-        // The next run would take partial sources for complete ones.
+        // Otherwise the next run would use partial sources as if they were complete.
         let _ = fs::remove_dir_all(sources);
         return Err(error);
     }
@@ -39,7 +40,7 @@ pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory
     Ok(())
 }
 
-/// What the script prints goes to standard error: standard output is for results.
+/// Runs the fetch script. Its output goes to standard error, because standard output is for results.
 fn run_script(script: &Path, directory: &Path) -> Result<()> {
     let output = std::io::stderr().as_fd().try_clone_to_owned().context(|| "cannot use standard error".to_owned())?;
     let status = Command::new(script)
@@ -54,8 +55,8 @@ fn run_script(script: &Path, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The files below `directory` that match a pattern and no later one that begins with `!`; sorted. `what` names the list
-/// in messages about `file`.
+/// Returns the files below `directory`, sorted, that match a pattern and no later pattern that begins with `!`.
+/// Messages name the suite file `file` and its key `what`.
 ///
 /// # Errors
 /// A pattern is malformed, or matches no file.
@@ -79,19 +80,19 @@ pub(super) fn find(directory: &Path, patterns: &[String], file: &Path, what: &st
     Ok(files.into_iter().collect())
 }
 
-/// The files below `directory` that match one pattern; `name` names it in messages.
+/// Returns the files below `directory` that match one pattern. `name` is the name of the pattern in messages.
 fn matching(directory: &Path, pattern: &str, name: impl Fn() -> String) -> Result<Vec<PathBuf>> {
     if pattern.contains("**") {
         return matching_at_any_depth(directory, pattern, name);
     }
-    // The directory itself may hold characters that mean something in a pattern.
+    // The path of the directory may contain pattern characters.
     let whole = format!("{}/{pattern}", glob::Pattern::escape(&directory.to_string_lossy()));
     let found = glob::glob(&whole).context(|| format!("{} is malformed", name()))?;
     Ok(found.filter_map(std::result::Result::ok).filter(|f| f.is_file()).collect())
 }
 
-/// The same for a pattern with `**`: the walk of the crate glob follows symbolic links in a circle up to forty times, and with two
-/// of them in one directory that has no end.
+/// As [`matching`], for a pattern with `**`. The crate glob follows symbolic links in a cycle up to forty times; with
+/// two of them in one directory its walk does not end.
 fn matching_at_any_depth(directory: &Path, pattern: &str, name: impl Fn() -> String) -> Result<Vec<PathBuf>> {
     const OPTIONS: glob::MatchOptions = glob::MatchOptions {
         case_sensitive: true,
@@ -128,7 +129,8 @@ mod tests {
             let relative = |f: &PathBuf| f.strip_prefix(dir.path()).unwrap().to_string_lossy().into_owned();
             found.iter().map(relative).collect::<Vec<_>>()
         };
-        // `up` leads to the top, which is above every directory but not above `src` when the walk begins there.
+        // `up` points to the top directory. The top is an ancestor of every directory, but not of `src` when the walk
+        // begins there.
         assert!(found("**/*.c").iter().all(|f| !f.contains("up")), "{:?}", found("**/*.c"));
         assert_eq!(found("**/*.c"), ["other.c", "src/a/b/z.c", "src/a/y.c", "src/x.c"]);
         assert_eq!(found("src/*.c"), ["src/x.c"]);

@@ -1,15 +1,15 @@
-//! gcov's JSON (`gcov --json-format`, format version 1; gcc 9 to 14), as far as branches need it.
+//! Reads the branch counts from gcov's JSON (`gcov --json-format`, format version 1; gcc 9 to 14).
 
 use serde::Deserialize;
 
-/// One side of a conditional by gcov's count.
+/// One side of a conditional as gcov counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenBranch {
     /// Source line, from 1.
     pub line: u32,
-    /// Index among the branches of the line, from 0, those of exceptions not counted.
+    /// Index among the branches of the line, from 0. Branches of exceptions do not count.
     pub index: usize,
-    /// Passed at least once.
+    /// The branch was executed at least once.
     pub taken: bool,
 }
 
@@ -48,7 +48,7 @@ struct Branch {
     throw: bool,
 }
 
-/// The branches of the function with this linker name, by line; `None` when gcov has no such function.
+/// Returns the branches of the function with this linker name, by line; `None` when gcov has no such function.
 ///
 /// # Errors
 /// The text is not gcov's JSON.
@@ -58,7 +58,7 @@ pub fn branches_of(symbol: &str, json: &[u8]) -> serde_json::Result<Option<Vec<T
         return Ok(None);
     }
     let mut all = Vec::new();
-    // Of a function that a header declares, gcov may list the name there and the lines elsewhere.
+    // For a function that a header declares, gcov may list the name in one file and the lines in another.
     let lines = output.files.iter().flat_map(|f| &f.lines);
     for line in lines.filter(|l| l.function_name.as_deref() == Some(symbol)) {
         let kept = without_exceptions(&line.branches);
@@ -68,13 +68,13 @@ pub fn branches_of(symbol: &str, json: &[u8]) -> serde_json::Result<Option<Vec<T
             taken: branch.count > 0,
         }));
     }
-    // Of the same line in two files gcov's own order stays: it does not depend on the counts.
+    // The sort is stable: for equal lines of two files gcov's order remains, which does not depend on the counts.
     all.sort_by_key(|b: &TakenBranch| (b.line, b.index));
     Ok(Some(all))
 }
 
-/// A call that may throw counts as two branches, side by side: it returns (`fallthrough`) or throws. Neither is a
-/// conditional of the source.
+/// Removes the branches of calls that may throw. gcov lists two adjacent branches for such a call: it returns
+/// (`fallthrough`) or throws. Neither is a conditional of the source.
 fn without_exceptions(branches: &[Branch]) -> Vec<Branch> {
     let mut kept: Vec<Branch> = Vec::new();
     let mut skip = false;

@@ -1,12 +1,13 @@
-//! Many functions, one table: `penfuzz suite SUITE.toml`.
+//! `penfuzz suite SUITE.toml`: fuzzes many functions and writes one table.
 //!
 //! ```text
 //! suite.toml --config--> Suite --schedule--> one child process per target --> DIR/NAME/report.json
 //!                                   |                                              |
 //!                                   +----------- table <-------- referee (gcov) <--+
 //! ```
-//! Each target runs in a process of its own, so a target that ends its process costs one row and not the suite. `suite.json` and
-//! the page `report.html` are written again after every target: when the suite is killed, the finished targets are in it.
+//! Each target runs in its own process, so a target that ends its process costs one row, not the suite. `suite.json`
+//! and the page `report.html` are rewritten after every target: if the suite is killed, they contain the finished
+//! targets.
 
 pub mod child;
 pub mod config;

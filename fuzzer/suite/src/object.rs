@@ -1,4 +1,5 @@
-//! Objects of source files that many programs share, compiled once: for the programs of gcov and of other fuzzers.
+//! Compiles source files that many programs share once, and caches the objects. The programs are those of gcov and of
+//! other fuzzers.
 
 use std::{
     fs,
@@ -17,30 +18,30 @@ use penfuzz_system::files::foreign;
 use penfuzz_target::hash::StableHash;
 use penfuzz_testgen as unit_test;
 
-/// Lines of a compiler's or linker's messages that an error shows.
+/// Number of lines of a compiler's or linker's messages that an error shows.
 const SHOWN_LINES: usize = 6;
 
 /// A compiler with its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiler {
-    /// The driver for C, which links as well.
+    /// The C driver, which also links.
     pub c: PathBuf,
     /// The driver for C++.
     pub cxx: PathBuf,
-    /// Environment besides the user's own.
+    /// Environment variables that are added to the inherited ones.
     pub environment: Vec<(String, String)>,
-    /// The version, which is part of the key in the cache.
+    /// The version, which is part of the cache key.
     pub version: String,
 }
 
 impl Compiler {
-    /// The C compiler of the referee; gcc takes C++ by the name of the file.
+    /// The compiler of the referee. gcc recognises C++ by the file name.
     #[must_use]
     pub fn gcc() -> Self {
         Self { c: "gcc".into(), cxx: "gcc".into(), environment: Vec::new(), version: gcc_version().to_owned() }
     }
 
-    /// A key in the cache, to which the caller adds what is compiled.
+    /// Starts a cache key; the caller adds what is compiled.
     #[must_use]
     pub fn hash(&self) -> StableHash {
         let mut hash = StableHash::new();
@@ -59,11 +60,11 @@ impl Compiler {
         command
     }
 
-    /// Compiles a file. The level is -O0, where a compiler has one branch for each in the source, unless `options` have
-    /// another: the last wins.
+    /// Compiles a file. The level is -O0, at which a compiler emits one branch for each branch in the source. A level
+    /// in `options` overrides it, because the last one applies.
     ///
     /// # Errors
-    /// It does not compile; the message has the compiler's first lines.
+    /// The file does not compile; the message contains the compiler's first lines.
     pub fn compile(&self, source: &Path, object: &Path, flags: &[String], options: &[&str]) -> Result<()> {
         let mut command = self.command(is_cxx(source));
         command.args(flags).args(["-w", "-O0"]).args(options).arg("-c").arg(source).arg("-o").arg(object);
@@ -71,11 +72,11 @@ impl Compiler {
         finish(command, || format!("{name} cannot compile {}", source.display())).map(drop)
     }
 
-    /// The object of a file, from the cache if it is there and no file that it was made from is younger. A `main` in it
-    /// goes by another name.
+    /// Returns the object of a file. A cached object is used if none of its input files is newer. A `main` in the
+    /// source is renamed.
     ///
     /// # Errors
-    /// It does not compile, or the cache cannot be written to.
+    /// The file does not compile, or the cache cannot be written to.
     pub fn cached(&self, source: &Path, flags: &[String], options: &[&str], cache: &Path) -> Result<PathBuf> {
         fs::create_dir_all(cache).context(|| format!("cannot create {}", cache.display()))?;
         let content =
@@ -87,7 +88,8 @@ impl Compiler {
         if is_fresh(&object, &needs) {
             return Ok(object);
         }
-        // Written elsewhere and renamed, so that other processes see a whole file or none. The list of its inputs goes first.
+        // Written elsewhere and renamed, so that other processes see a complete file or none. The list of inputs is
+        // renamed first.
         let aside = tempfile::tempdir_in(cache).context(|| format!("cannot write to {}", cache.display()))?;
         let (new_object, new_needs) = (aside.path().join("o"), aside.path().join("d"));
         let list = format!("-MF{}", new_needs.display());
@@ -100,17 +102,18 @@ impl Compiler {
     }
 }
 
-/// The options with one that renames a `main` in the source: the program has its own.
+/// Adds an option that renames a `main` in the source, because the program has its own.
 #[must_use]
 pub fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
     let renamed = unit_test::defines_main(source).then_some("-Dmain=program_main");
     options.iter().copied().chain(renamed).collect()
 }
 
-/// Runs a tool to its end and returns its standard output.
+/// Runs a tool until it ends and returns its standard output.
 ///
 /// # Errors
-/// The tool cannot be started or fails; the message begins with `what` and has the first lines of its standard error.
+/// The tool cannot be started or fails; the message begins with `what` and contains the first lines of its standard
+/// error.
 pub fn finish(mut command: Command, what: impl Fn() -> String) -> Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())
@@ -135,8 +138,8 @@ pub fn gcc_version() -> &'static str {
     })
 }
 
-/// Is the object newer than all files in its list? One in a list that cannot be read (a name with a space, for example) is
-/// compiled again.
+/// Returns whether the object is newer than all files in its dependency list. If a file in the list cannot be read (a
+/// name with a space, for example), the object is not fresh.
 fn is_fresh(object: &Path, needs: &Path) -> bool {
     let modified = |path: &Path| -> Option<SystemTime> { fs::metadata(path).ok()?.modified().ok() };
     let (Some(made), Ok(text)) = (modified(object), foreign::read_text(needs)) else {

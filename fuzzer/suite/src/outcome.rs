@@ -1,4 +1,4 @@
-//! What a suite found, as data: `suite.json`. The table for people is made from it ([`super::table`]).
+//! The results of a suite as data: `suite.json`. [`super::table`] makes the text table from it.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,25 @@ use super::{
 /// The version of the `suite.json` schema.
 pub const SCHEMA: u32 = 1;
 
-/// The outcome of a suite.
+/// The results of a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SuiteReport {
     /// [`SCHEMA`].
     pub schema: u32,
     /// Name of the suite.
     pub name: String,
-    /// The suite was interrupted: targets are missing, or ended early.
+    /// The suite was interrupted: targets are missing or ended early.
     pub interrupted: bool,
     /// The targets that ended, in the order of the suite.
     pub targets: Vec<Row>,
-    /// Mean over `targets` of the share of branches covered, in percent; by the referee's count where there is one.
-    /// A target that failed counts as 0.
+    /// Mean over `targets` of the share of covered branches, in percent, by the referee's count where there is one. A
+    /// target that failed counts as 0.
     pub mean_coverage: f64,
-    /// The same by our own count everywhere.
+    /// As `mean_coverage`, always by penfuzz's own count.
     pub mean_coverage_own: f64,
-    /// Mean over `targets` of the share of each criterion's goals that are covered, without those that are proved infeasible, in percent. A
-    /// target without a goal of a criterion counts as 100, one that failed as 0.
+    /// For each criterion: mean over `targets` of the share of its goals that are covered, in percent. Goals that are
+    /// proved infeasible do not count. A target without a goal of the criterion counts as 100, a target that failed as
+    /// 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mean_criteria: BTreeMap<String, f64>,
     /// Sums over `targets`.
@@ -41,7 +42,7 @@ pub struct SuiteReport {
     pub seconds: f64,
 }
 
-/// The outcome of one target.
+/// The results of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its name in the suite.
@@ -53,55 +54,55 @@ pub struct Row {
     /// The kind of goals.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
-    /// Our own counts; all 0 when the target failed.
+    /// Branch counts by penfuzz; all 0 when the target failed.
     pub branches: Branches,
-    /// The figures of each criterion of `--criterion`.
+    /// The counts of each criterion of `--criterion`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Criterion>,
-    /// Emitted tests.
+    /// Number of emitted tests.
     pub tests: usize,
-    /// Wall time of its search, in seconds.
+    /// Wall time of the search, in seconds.
     pub seconds: f64,
     /// Calls of the representing function.
     pub evaluations: u64,
-    /// Distinct crashes.
+    /// Number of distinct crashes.
     pub crashes: usize,
-    /// Distinct hangs.
+    /// Number of distinct hangs.
     pub hangs: usize,
-    /// The referee's counts, with `--referee` and when it succeeded.
+    /// The referee's counts, if `--referee` is set and the referee succeeded.
     pub referee: Option<Referee>,
     /// Lines on which the counts of the referee and of penfuzz differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<LineDifference>,
-    /// Published figures on the function.
+    /// Published figures for the function.
     pub paper: Option<Paper>,
-    /// What went wrong with the target or with its referee.
+    /// The error of the target or of its referee.
     pub error: Option<String>,
 }
 
 /// Sums over targets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Targets that ended.
+    /// Number of targets that ended.
     pub targets: usize,
-    /// Those among them with an error.
+    /// Number of targets with an error.
     pub failed: usize,
-    /// Our own branch counts.
+    /// Branch counts by penfuzz.
     pub branches: Branches,
-    /// Emitted tests.
+    /// Number of emitted tests.
     pub tests: usize,
     /// Calls of the representing function.
     pub evaluations: u64,
-    /// Search time in seconds, as if the targets had run one after the other.
+    /// Search time in seconds, summed over the targets.
     pub seconds: f64,
-    /// Distinct crashes.
+    /// Number of distinct crashes.
     pub crashes: usize,
-    /// Distinct hangs.
+    /// Number of distinct hangs.
     pub hangs: usize,
 }
 
 impl Row {
-    /// The row of a target that ran.
+    /// The row of a target that ran to its end.
     #[must_use]
     pub fn finished(target: &TargetSpec, report: &Report) -> Self {
         Self {
@@ -140,25 +141,26 @@ impl Row {
         }
     }
 
-    /// Share of branches covered by our own count, in percent; 0 for a target that failed.
+    /// Share of covered branches by penfuzz's own count, in percent; 0 for a target that failed.
     #[must_use]
     pub fn coverage_own(&self) -> f64 {
         if self.has_failed() { 0.0 } else { share(self.branches.covered, self.branches.total) }
     }
 
-    /// Share of the goals of a criterion that are covered, without those that are proved infeasible, in percent; 0 for a target that failed.
+    /// Share of the goals of a criterion that are covered, in percent, without those that are proved infeasible; 0 for
+    /// a target that failed.
     #[must_use]
     pub fn share_of(&self, criterion: &str) -> f64 {
         self.criteria.get(criterion).map_or(0.0, |c| share(c.covered, c.total.saturating_sub(c.proved_infeasible)))
     }
 
-    /// Share of branches covered, in percent, by the referee's count if there is one.
+    /// Share of covered branches, in percent, by the referee's count if there is one.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         self.referee.as_ref().map_or_else(|| self.coverage_own(), |r| share(r.covered, r.total))
     }
 
-    /// The target itself failed (not only its referee): nothing was evaluated.
+    /// Returns whether the target itself failed (not only its referee): nothing was evaluated.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.error.is_some() && self.evaluations == 0 && self.branches.total == 0
@@ -166,7 +168,7 @@ impl Row {
 }
 
 impl SuiteReport {
-    /// The report on these rows.
+    /// Computes the means and totals of these rows.
     #[must_use]
     pub fn new(name: &str, rows: Vec<Row>, seconds: f64, interrupted: bool) -> Self {
         let mean = |f: fn(&Row) -> f64| match rows.len() {
@@ -186,22 +188,22 @@ impl SuiteReport {
         }
     }
 
-    /// `suite.json`, indented, with a final newline.
+    /// The text of `suite.json`, indented, with a final newline.
     ///
     /// # Panics
-    /// Never: a report has no map with keys that are not strings.
+    /// Never: no map in a report has keys that are not strings.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report is plain data") + "\n"
     }
 
-    /// Some branch of some target is covered only by inputs that crash.
+    /// Returns whether some branch of some target is covered only by inputs that crash.
     #[must_use]
     pub const fn has_covered_by_crash(&self) -> bool {
         self.totals.branches.covered_by_crash_only > 0
     }
 
-    /// Some target crashed or hung.
+    /// Returns whether some target crashed or hung.
     #[must_use]
     pub fn has_findings(&self) -> bool {
         self.totals.crashes + self.totals.hangs > 0

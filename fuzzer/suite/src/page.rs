@@ -1,5 +1,6 @@
-//! `report.html` of a suite: every function with its figures and a link to its own page. The rows can be sorted by each column. The
-//! page needs no other file. Its one script only sorts, and a policy in the page forbids everything else.
+//! `report.html` of a suite: every function with its figures and a link to its own page. The rows can be sorted by each
+//! column. The page needs no other file. Its only script sorts, and the page's content security policy forbids
+//! everything else.
 
 use askama::Template;
 use penfuzz_report::{
@@ -12,44 +13,44 @@ use super::outcome::{Row, SuiteReport};
 /// The file's name in the directory of the suite, and in that of each function.
 pub const FILE: &str = "report.html";
 
-/// Seconds between two loads of the page of a running suite.
+/// Seconds between two reloads of the page while the suite runs.
 const REFRESH: u32 = 5;
 
-/// What the template shows.
+/// The fields of the template.
 #[derive(Template)]
 #[template(path = "suite.html")]
 struct Page<'a> {
     title: String,
-    /// Seconds until the next load; none when the suite has ended.
+    /// Seconds until the next reload; `None` when the suite has ended.
     refresh: Option<u32>,
     report: &'a SuiteReport,
     words: Words,
     facts: Vec<String>,
-    /// The first is that of the names.
+    /// The first is the column of names.
     columns: Vec<Column>,
     lines: Vec<Line<'a>>,
-    /// Sums, without the name.
+    /// The sums, without the name column.
     total: Vec<Cell>,
 }
 
 struct Column {
     name: String,
-    /// It holds texts, not figures.
+    /// The column holds text, not figures.
     is_text: bool,
 }
 
-/// One function.
+/// The row of one function.
 struct Line<'a> {
     name: &'a str,
-    /// The address of its own page; none without a report.
+    /// The address of its own page; `None` without a report.
     page: Option<String>,
-    /// It failed, crashes or hangs.
+    /// It failed, crashed or hung.
     is_bad: bool,
-    /// In the order of the columns, without the name.
+    /// In the order of the columns, without the name column.
     cells: Vec<Cell>,
 }
 
-/// A figure with its exact value, or a text.
+/// A figure with its exact value, or a text without one.
 struct Cell {
     text: String,
     value: Option<f64>,
@@ -69,10 +70,10 @@ impl Cell {
     }
 }
 
-/// The whole page. `planned` is the number of functions of the suite.
+/// Renders the whole page. `planned` is the number of functions of the suite.
 ///
 /// # Panics
-/// Never: memory takes every page.
+/// Never: writing to a string does not fail.
 #[must_use]
 pub fn page(report: &SuiteReport, planned: usize) -> String {
     let is_running = report.targets.len() < planned && !report.interrupted;
@@ -108,7 +109,7 @@ fn facts(report: &SuiteReport, planned: usize, is_running: bool) -> Vec<String> 
     state.into_iter().chain(counts).chain(effort).collect()
 }
 
-/// Which columns the table has; one that would be empty is left out.
+/// Selects the columns of the table. Columns that would be empty are left out.
 struct Shape<'a> {
     referee: Option<&'a str>,
     has_crash_only: bool,
@@ -130,13 +131,13 @@ impl Shape<'_> {
         columns.into_iter().map(column(false)).chain(texts.map(column(true))).collect()
     }
 
-    /// Columns of texts, at the end.
+    /// Number of text columns, which come last.
     fn texts(&self) -> usize {
         1 + usize::from(self.has_errors)
     }
 
     fn line<'a>(&self, row: &'a Row) -> Line<'a> {
-        // The names of targets are names of directories.
+        // The names of targets are directory names.
         let page = (!row.has_failed()).then(|| format!("./{}/{FILE}", uri(&row.name)));
         let mut cells = self.figures(row);
         cells.push(Cell::text(&row.file));
@@ -159,7 +160,7 @@ impl Shape<'_> {
                     Cell::new(format!("{}/{}", r.covered, r.total), r.covered as f64),
                     percent(share(r.covered, r.total)),
                 ],
-                // Before all figures.
+                // Sorts before all figures.
                 None => [Cell::new("-", -1.0), Cell::new("-", -1.0)],
             });
         }

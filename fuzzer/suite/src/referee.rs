@@ -1,9 +1,10 @@
-//! The gcov referee: the coverage of a campaign, counted independently of penfuzz.
+//! The gcov referee: counts the coverage of a campaign independently of penfuzz.
 //!
-//! The target's file is compiled by `gcc -O0 --coverage`, linked with the test program that the campaign emitted,
-//! run, and gcov counts the branches of the function under test: how many there are and how many some test takes.
-//! What only inputs that crash cover is not counted here: they are expected failures of the test program, whose counts
-//! gcov does not get. A test whose expectation fails is counted, since another compiler may compute other results.
+//! The referee compiles the target's file with `gcc -O0 --coverage`, links it with the test program that the campaign
+//! emitted, and runs the program. gcov then counts the branches of the function under test, and those that some test
+//! takes. Branches that only crashing inputs cover do not count: these inputs are expected failures of the test
+//! program, and gcov does not get their counts. A test whose expectation fails does count, since another compiler may
+//! compute other results.
 
 use std::{
     collections::BTreeMap,
@@ -30,27 +31,27 @@ use super::{
 /// Branch counts of the function under test by another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Referee {
-    /// `gcov`.
+    /// The name of the tool: `gcov`.
     pub tool: String,
-    /// Branches of the function.
+    /// Number of branches of the function.
     pub total: usize,
-    /// Those that some emitted test takes.
+    /// Number of branches that some emitted test takes.
     pub covered: usize,
 }
 
-/// What the referee found.
+/// The result of the referee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefereeCount {
     /// The counts.
     pub referee: Referee,
-    /// Every branch by line and index, ascending.
+    /// Every branch, sorted by line and index.
     pub branches: Vec<TakenBranch>,
 }
 
 /// The input of the referee.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// The campaign's outcome; its emitted tests are run.
+    /// The campaign's report; its emitted tests are run.
     pub report: &'a Report,
     /// The source file of the function under test, absolute.
     pub file: &'a Path,
@@ -60,9 +61,9 @@ pub struct Job<'a> {
     pub flags: &'a [String],
     /// Libraries to link: `-lm` (always linked), …
     pub libs: &'a [String],
-    /// Directory of compiled support files; any number of referees may use it at once. Made when missing.
+    /// Cache directory for compiled support files, created when missing. Several referees may use it at the same time.
     pub cache: &'a Path,
-    /// How long the test program may run.
+    /// Time limit for the test program.
     pub timeout: Duration,
 }
 
@@ -71,7 +72,7 @@ pub struct Job<'a> {
 /// # Errors
 /// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
 pub fn judge(job: &Job) -> Result<RefereeCount> {
-    // Its program prints no counts of a framework, and needs none.
+    // The referee uses the default test format: it needs no counts of a test framework.
     let mut report = Report { test_format: TestFormat::default(), ..job.report.clone() };
     report.signature.set_source(job.file);
     let job = &Job { report: &report, ..*job };
@@ -86,7 +87,7 @@ pub fn judge(job: &Job) -> Result<RefereeCount> {
     Ok(RefereeCount { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
 }
 
-/// Compiles and links `directory/program`. The object file that holds the function under test.
+/// Compiles and links `directory/program`. Returns the object file that contains the function under test.
 fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     let gcc = Compiler::gcc();
     let report = job.report;
@@ -135,7 +136,7 @@ fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
     if ended.is_late {
         bail!("the emitted tests, compiled by gcc -O0, did not end within {} s", timeout.as_secs_f64());
     }
-    // 1: all tests ran, and some expectation failed.
+    // Status 1: all tests ran, and some expectation failed.
     if !matches!(ended.status.code(), Some(0 | 1)) {
         bail!("the emitted tests, compiled by gcc -O0, ended with {}", ended.status);
     }
@@ -155,19 +156,19 @@ fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBr
     bail!("gcov has no data on {}; is it defined in this file under these flags?", report.function)
 }
 
-/// A line on which the referee and the report do not agree.
+/// A line on which the counts of the referee and of the report differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineDifference {
     /// Source line, from 1.
     pub line: u32,
-    /// Branches and covered branches by the report; without those that only crashing inputs cover, which the
-    /// referee cannot see.
+    /// Branches and covered branches in the report. Branches that only crashing inputs cover do not count as covered,
+    /// since the referee cannot see them.
     pub own: (usize, usize),
-    /// Branches and covered branches by the referee.
+    /// Branches and covered branches of the referee.
     pub referee: (usize, usize),
 }
 
-/// The lines of the function under test whose counts differ, ascending.
+/// Returns the lines of the function under test whose counts differ, ascending.
 #[must_use]
 pub fn differences(report: &Report, verdict: &RefereeCount) -> Vec<LineDifference> {
     let mut lines: BTreeMap<u32, [(usize, usize); 2]> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! The referee on sources with a known number of branches, by the real gcc and gcov.
+//! Runs the referee, with the installed gcc and gcov, on sources with a known number of branches.
 
 use penfuzz_report::example;
 
 use super::*;
 
-/// A directory with the example's source, and its report.
+/// Makes a directory with the source, and the report of the example for it.
 fn example_in(source: &str, name: &str) -> (tempfile::TempDir, Report, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(name);

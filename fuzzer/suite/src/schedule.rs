@@ -1,4 +1,4 @@
-//! Runs the targets of a suite side by side.
+//! Runs the targets of a suite in parallel.
 
 use std::{
     collections::BTreeMap,
@@ -28,21 +28,21 @@ use super::{
 
 /// The file's name in the output directory of a suite.
 pub const FILE: &str = "suite.json";
-/// How long the emitted tests of one target may run, compiled by gcc -O0. They take milliseconds.
+/// Time limit for the emitted tests of one target, compiled by gcc -O0. They usually take milliseconds.
 const REFEREE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How to run a suite.
+/// Options of a suite run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Output directory; each target has its own inside.
+    /// Output directory; each target has a subdirectory.
     pub out: PathBuf,
-    /// Targets that run at the same time, at least 1.
+    /// Number of targets that run at the same time, at least 1.
     pub jobs: usize,
-    /// Let gcov count the branches as well.
+    /// gcov counts the branches as well.
     pub referee: bool,
-    /// Directory of what the referee compiled; may be shared with other runs.
+    /// Directory for the objects that the referee compiles; other runs may share it.
     pub cache: PathBuf,
-    /// No line per finished target on standard error.
+    /// Prints no line per finished target on standard error.
     pub quiet: bool,
     /// Options for every campaign.
     pub passed: Passed,
@@ -56,9 +56,9 @@ pub fn run_all(suite: &Suite, options: &Options) -> Result<SuiteReport> {
     run(suite, options, |target| run_child(suite, &options.out, &options.passed, target))
 }
 
-/// Runs every target by `run_one`, `options.jobs` at a time, and writes `suite.json` after each. A target that fails
-/// gives a row with its error and the suite goes on. After Ctrl-C no further target is started, and those that end
-/// with a report still get their row.
+/// Runs every target with `run_one`, `options.jobs` at a time, and writes `suite.json` after each. A target that fails
+/// yields a row with its error, and the suite continues. After Ctrl-C no further target is started; running targets
+/// that end with a report still get their row.
 ///
 /// # Errors
 /// The output directory or `suite.json` cannot be written.
@@ -69,7 +69,7 @@ where
     fs::create_dir_all(&options.out).context(|| format!("cannot create {}", options.out.display()))?;
     let _watch = interrupts::Watch::begin();
     let progress = Progress::new(suite, options);
-    // From now on the directory is recognised as a suite's.
+    // From here on the directory is recognised as that of a suite.
     progress.save()?;
     let next = AtomicUsize::new(0);
     let work = || {
@@ -79,7 +79,7 @@ where
                 break;
             };
             let outcome = run_one(target);
-            // After a signal, an error is no outcome of the target.
+            // After a signal, an error is not a result of the target.
             if outcome.is_ok() || !interrupts::requested() {
                 progress.finish(index, row(suite, options, target, outcome));
             }
@@ -121,7 +121,7 @@ fn row(suite: &Suite, options: &Options, target: &TargetSpec, outcome: Result<Re
     row
 }
 
-/// The rows so far, shared by the workers.
+/// The finished rows, shared by the workers.
 struct Progress<'a> {
     name: &'a str,
     total: usize,
@@ -129,7 +129,7 @@ struct Progress<'a> {
     /// Output directory.
     out: PathBuf,
     start: Instant,
-    /// By the target's index in the suite.
+    /// The key is the target's index in the suite.
     rows: Mutex<BTreeMap<usize, Row>>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Progress<'a> {
 
     fn write(&self, report: &SuiteReport) -> Result<()> {
         atomic::write(&self.out.join(page::FILE), page::page(report, self.total).as_bytes())
-            // Last: a program that sees a new suite.json finds the page of the same state.
+            // Written last: a program that sees a new suite.json finds the matching page.
             .and_then(|()| atomic::write(&self.out.join(FILE), report.to_json().as_bytes()))
             .map_err(Error::from_source)
     }
@@ -168,7 +168,8 @@ impl<'a> Progress<'a> {
         Ok(report)
     }
 
-    /// Locks the rows, after a panic of another thread too: every change leaves them whole.
+    /// Locks the rows. A lock that a panic of another thread poisoned is usable, because every change leaves the rows
+    /// consistent.
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, Row>> {
         self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

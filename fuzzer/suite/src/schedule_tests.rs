@@ -1,4 +1,4 @@
-//! The scheduler with campaigns that are functions of this file.
+//! Tests of the scheduler. Functions of this file replace campaigns.
 
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
@@ -76,7 +76,7 @@ fn as_many_targets_run_at_once_as_there_are_jobs() {
     let dir = tempfile::tempdir().unwrap();
     let suite = suite(dir.path(), &["a", "b", "c"]);
     let all = Barrier::new(3);
-    // Ends only if all three are inside at the same time.
+    // Ends only if all three run at the same time.
     let report = run(&suite, &options(dir.path(), 3, false), |_| {
         all.wait();
         Ok(example::report())
@@ -99,8 +99,8 @@ fn a_referee_that_fails_leaves_our_own_counts() {
 /// The directory of [`a_suite_that_waits`].
 const DIRECTORY: &str = "PENFUZZ_TEST_DIRECTORY";
 
-/// Not a test of its own: a process that [`ctrl_c_stops_the_children_and_keeps_what_is_there`] interrupts. Its second
-/// target is a child that does not end.
+/// Not a test on its own: [`ctrl_c_stops_the_children_and_keeps_what_is_there`] starts it as a process and interrupts
+/// it. Its second target is a child that does not end.
 #[test]
 #[ignore = "run by another test"]
 fn a_suite_that_waits() {
@@ -130,7 +130,7 @@ fn ctrl_c_stops_the_children_and_keeps_what_is_there() {
         .args(["--ignored", "--exact", &format!("{module}::a_suite_that_waits")])
         .env(DIRECTORY, dir.path())
         .process_group(0);
-    // The tests may have been started with the signal ignored (a shell ignores it for what runs in its background).
+    // The tests may have been started with the signal ignored: a shell ignores it in background processes.
     // SAFETY: signal may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {

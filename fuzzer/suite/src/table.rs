@@ -1,4 +1,4 @@
-//! The outcome of a suite as text: a line per finished target while it runs, and the table at its end.
+//! The results of a suite as text: a line per finished target while it runs, and the table at its end.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -14,7 +14,7 @@ use super::{
 };
 
 impl Row {
-    /// One line of progress.
+    /// One progress line for a finished target.
     #[must_use]
     pub fn progress(&self) -> String {
         if let Some(error) = &self.error {
@@ -44,7 +44,7 @@ impl Row {
 }
 
 impl SuiteReport {
-    /// The table, with what failed below it.
+    /// The table, followed by the errors.
     #[must_use]
     pub fn table(&self) -> String {
         let columns = Columns {
@@ -130,7 +130,7 @@ impl SuiteReport {
     }
 }
 
-/// Which columns the table has; one that would be empty is left out.
+/// Selects the columns of the table. Columns that would be empty are left out.
 struct Columns<'a> {
     name: usize,
     referee: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! The table as users see it, and its figures.
+//! Tests of the table's text and figures.
 
 use penfuzz_error::Error;
 use penfuzz_report::Branches;
@@ -43,7 +43,7 @@ fn a_plain_table() {
     ");
 }
 
-/// The column stands only where a target has such branches.
+/// The column is present only if some target has such branches.
 #[test]
 fn what_only_crashes_cover_has_a_column() {
     let mut rows = vec![row("acos", 12, 12, None), row("pow", 100, 114, None)];

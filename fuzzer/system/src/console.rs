@@ -1,18 +1,19 @@
-//! Standard output and standard error: the only place that writes to them.
+//! Standard output and standard error: the only module that writes to them.
 //!
-//! Two things would go wrong with `println!`:
-//! - It panics when the reader of a pipe has gone (`penfuzz x.c | head -1`) and when the device is full. Here the first is no
-//!   error: what is left is dropped, and the command ends with the exit status that it would have. The second is one, which
-//!   [`finish`] returns at the end. SIGPIPE stays ignored, because a supervisor and a broker write to sockets.
-//! - It prints names as they are. Source lines, names of functions and files, `report.json`, `status.json` and names of crashes
-//!   come from others, and a terminal obeys them: `ESC ]52;…` sets the clipboard, `ESC ]0;…` the title, U+009B is a CSI in one
-//!   character, U+202E reverses what follows. So [`shown`] replaces each character that [`is_hidden`] by its escape in the
-//!   notation of Rust (`\u{1b}`, `\n`), and everything that is printed passes it: [`outln!`](crate::outln) and
-//!   [`errln!`](crate::errln) print exactly one line, [`out`] and [`err`] keep line breaks and tabulators, so their callers apply
-//!   [`shown`] to each name before.
+//! `println!` would cause two problems:
+//! - It panics when the reader of a pipe has exited (`penfuzz x.c | head -1`) and when the device is full. Here the
+//!   first is not an error: the rest is dropped, and the command ends with its usual exit status. The second is an
+//!   error that [`finish`] returns at the end. SIGPIPE stays ignored, because a supervisor and a broker write to
+//!   sockets.
+//! - It prints names unchanged. Source lines, names of functions and files, `report.json`, `status.json` and names of
+//!   crashes come from others, and a terminal interprets control sequences: `ESC ]52;…` sets the clipboard, `ESC ]0;…`
+//!   the title, U+009B is a CSI in one character, U+202E reverses the following text. So [`shown`] replaces each
+//!   character that [`is_hidden`] by its escape in the notation of Rust (`\u{1b}`, `\n`). It is applied to everything
+//!   that is printed: [`outln!`](crate::outln) and [`errln!`](crate::errln) print exactly one line. [`out`] and [`err`]
+//!   keep line breaks and tabs, so their callers apply [`shown`] to each name before.
 //!
-//! Escapes of our own (a line that is cleared, a screen that is) have functions here. The status line and the dashboard write by
-//! themselves; the dashboard shows a snapshot that passed [`all_shown`].
+//! This module has functions for our own escapes (clearing a line or the screen). Only the status line and the
+//! dashboard write by themselves; the dashboard shows a snapshot to which [`all_shown`] was applied.
 
 use std::{
     borrow::Cow,
@@ -25,10 +26,11 @@ use penfuzz_error::{Error, plain};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// The system's number of the first error of standard output; 0 as long as there is none.
+/// The error number of the first error on standard output; 0 if there was none.
 static FAILURE: AtomicI32 = AtomicI32::new(0);
 
-/// Prints one formatted line on standard output; line breaks in it are shown as `\n`. Without arguments, an empty line.
+/// Prints one formatted line on standard output; line breaks in it are shown as `\n`. Without arguments, prints an
+/// empty line.
 #[macro_export]
 macro_rules! outln {
     () => { $crate::console::out("\n") };
@@ -41,9 +43,9 @@ macro_rules! errln {
     ($($argument:tt)*) => { $crate::console::err_line(&format!($($argument)*)) };
 }
 
-/// Does a terminal obey this character instead of showing it? Control characters (C0, DEL, C1), and the characters of Unicode
-/// that change the direction of text, end a line, or have no width. The joiners U+200C and U+200D are letters of some scripts and
-/// are not among them.
+/// Whether a terminal interprets this character instead of showing it: control characters (C0, DEL, C1), and the
+/// Unicode characters that change the direction of text, end a line, or have no width. The joiners U+200C and U+200D
+/// are letters of some scripts and are not included.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -51,21 +53,22 @@ pub fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text on one line, with its hidden characters shown: `\u{1b}`, `\n`, `\r`, `\t`, `\u{202e}`. A backslash stays as it is.
+/// The text on one line, with its hidden characters escaped: `\u{1b}`, `\n`, `\r`, `\t`, `\u{202e}`. A backslash is not
+/// escaped.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden, |c, out| out.extend(c.escape_default()))
 }
 
-/// The same for each string in a value, whatever its type; what is not a string stays. A text made of the result has the line
-/// breaks that its maker puts there.
+/// Applies [`shown`] to each string in a value of any type; other values are unchanged. A text formatted from the
+/// result has only the line breaks that the formatting adds.
 #[must_use]
 pub fn all_shown<T: Clone + Serialize + DeserializeOwned>(value: &T) -> T {
     let changed = serde_json::to_value(value).and_then(|mut value| {
         show_all(&mut value);
         serde_json::from_value(value)
     });
-    // Of a value that JSON cannot express, [`out`] still shows all but the line breaks.
+    // If JSON cannot express the value, [`out`] still escapes all hidden characters but line breaks and tabs.
     changed.unwrap_or_else(|_| value.clone())
 }
 
@@ -82,13 +85,13 @@ fn show_all(value: &mut Value) {
     }
 }
 
-/// The text with its line breaks and tabulators, and all other hidden characters shown.
+/// The text with its line breaks and tabs unchanged, and all other hidden characters escaped.
 fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
 }
 
-/// The same JSON with hidden characters as escapes of JSON, a `\u` and four digits each: outside of strings it has none but line
-/// breaks.
+/// Equivalent JSON in which hidden characters are JSON escapes (`\u` and four digits). Outside of strings, JSON
+/// contains no hidden characters but line breaks.
 fn json(text: &str) -> Cow<'_, str> {
     let escape = |c: char, out: &mut String| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -143,7 +146,7 @@ pub fn err_json(text: &str) {
     write_err(&(json(text.trim_end()).into_owned() + "\n"));
 }
 
-/// Prints one line on standard error; on a terminal over the status line, if there is one.
+/// Prints one line on standard error. On a terminal, it overwrites the status line, if there is one.
 pub fn err_over_status_line(text: &str) {
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     write_err(&format!("{clear}{}\n", shown(text)));
@@ -159,17 +162,17 @@ pub fn clear() {
 fn write_out(text: &str) {
     if FAILURE.load(Ordering::Relaxed) == 0 {
         let mut stream = io::stdout().lock();
-        // Flushed, since the target may print to the same stream, and what is buffered could be lost without an error.
+        // Flushed, because the target may print to the same stream, and buffered text could be lost without an error.
         note(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
     }
 }
 
-/// Where standard error fails, there is nowhere to say so.
+/// If writing to standard error fails, the error cannot be reported.
 fn write_err(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Keeps the error of a write to standard output for [`finish`].
+/// Records the error of a write to standard output for [`finish`].
 pub fn note(written: io::Result<()>) {
     if let Err(e) = written {
         let closed = e.kind() == io::ErrorKind::BrokenPipe;
@@ -178,16 +181,16 @@ pub fn note(written: io::Result<()>) {
     }
 }
 
-/// Has standard output failed, so that what only prints may end?
+/// Whether standard output has failed, so that a command that only prints may end.
 #[must_use]
 pub fn has_failed() -> bool {
     FAILURE.load(Ordering::Relaxed) != 0
 }
 
-/// Ends the printing.
+/// Ends the output.
 ///
 /// # Errors
-/// When something could not be written to standard output, other than because its reader has gone.
+/// When something could not be written to standard output, except because its reader has exited.
 pub fn finish() -> Result<(), Error> {
     match FAILURE.load(Ordering::Relaxed) {
         0 | libc::EPIPE => Ok(()),

@@ -1,13 +1,13 @@
 //! Hashes that are the same in every process, on every machine and in every build: for files, messages and caches.
 //!
-//! The algorithm is `SipHash`-1-3 with a zero key (Aumasson and Bernstein, *`SipHash`: a fast short-input PRF*, INDOCRYPT
-//! 2012).
-//! The standard library's `DefaultHasher` computes the same today, but promises neither the algorithm nor the bytes that
-//! `#[derive(Hash)]` feeds to it. Here both are fixed: each method states its bytes. They are those that `DefaultHasher` was
-//! fed before on 64-bit little-endian machines, so output directories and caches of older versions stay valid: the same
-//! fingerprints, fault keys and hashes of fatal inputs.
+//! The algorithm is `SipHash`-1-3 with a zero key (Aumasson and Bernstein, *`SipHash`: a fast short-input PRF*,
+//! INDOCRYPT 2012). The standard library's `DefaultHasher` computes the same hash today, but guarantees neither the
+//! algorithm nor the bytes that `#[derive(Hash)]` passes to it. Here both are fixed: each method documents its bytes.
+//! They are the bytes that `DefaultHasher` received in older versions of penfuzz on 64-bit little-endian machines. So
+//! output directories and caches of older versions stay valid: fingerprints, fault keys and hashes of fatal inputs are
+//! unchanged.
 //!
-//! Only for hashes that leave the process; a hash that stays in a table of one process may be any.
+//! Use these hashes only where a hash leaves the process. A hash table within one process can use any hash.
 
 use core::hash::Hasher;
 
@@ -16,58 +16,58 @@ use siphasher::{
     sip128::{Hasher128, SipHasher24},
 };
 
-/// A hash in the making. Fields go in one by one, in a fixed order; every number is little-endian.
+/// A hash under construction. Fields are added one by one, in a fixed order. Every number is little-endian.
 #[derive(Debug, Clone, Default)]
 pub struct StableHash(SipHasher13);
 
 impl StableHash {
-    /// Of nothing so far.
+    /// Returns a hash to which no bytes were added.
     #[must_use]
     pub fn new() -> Self {
         Self(SipHasher13::new())
     }
 
-    /// One byte.
+    /// Adds one byte.
     pub fn u8(&mut self, x: u8) -> &mut Self {
         self.raw(&[x])
     }
 
-    /// Four bytes.
+    /// Adds four bytes.
     pub fn u32(&mut self, x: u32) -> &mut Self {
         self.raw(&x.to_le_bytes())
     }
 
-    /// Eight bytes.
+    /// Adds eight bytes.
     pub fn u64(&mut self, x: u64) -> &mut Self {
         self.raw(&x.to_le_bytes())
     }
 
-    /// Eight bytes in two's complement.
+    /// Adds eight bytes in two's complement.
     pub fn i64(&mut self, x: i64) -> &mut Self {
         self.raw(&x.to_le_bytes())
     }
 
-    /// A number of things: eight bytes on every machine.
+    /// Adds a number of elements: eight bytes on every machine.
     pub fn count(&mut self, n: usize) -> &mut Self {
         self.u64(n as u64)
     }
 
-    /// One byte, 0 or 1.
+    /// Adds one byte, 0 or 1.
     pub fn flag(&mut self, x: bool) -> &mut Self {
         self.u8(u8::from(x))
     }
 
-    /// The number of bytes, then the bytes.
+    /// Adds the number of bytes, then the bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.count(bytes.len()).raw(bytes)
     }
 
-    /// The bytes of the text, then 0xff, which UTF-8 does not contain.
+    /// Adds the bytes of the text, then 0xff, which UTF-8 does not contain.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.raw(text.as_bytes()).u8(0xff)
     }
 
-    /// The number of texts, then each of them.
+    /// Adds the number of texts, then each of them.
     pub fn texts<T: AsRef<str>>(&mut self, texts: &[T]) -> &mut Self {
         self.count(texts.len());
         for text in texts {
@@ -76,7 +76,7 @@ impl StableHash {
         self
     }
 
-    /// The hash of what was fed so far.
+    /// Returns the hash of all bytes added so far.
     #[must_use]
     pub fn finish(&self) -> u64 {
         self.0.finish()
@@ -88,20 +88,21 @@ impl StableHash {
     }
 }
 
-/// The hash of some bytes, as [`StableHash::bytes`].
+/// Returns the hash of the bytes, added by [`StableHash::bytes`].
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> u64 {
     StableHash::new().bytes(bytes).finish()
 }
 
-/// The hash of a text, as [`StableHash::text`].
+/// Returns the hash of the text, added by [`StableHash::text`].
 #[must_use]
 pub fn of_text(text: &str) -> u64 {
     StableHash::new().text(text).finish()
 }
 
-/// Keyed hash of some bytes: `SipHash`-2-4 with an output of 128 bits. Without the key nobody can compute it, so it
-/// authenticates the bytes as those of somebody who has the key. The other hashes here authenticate nothing: their key is known.
+/// Returns the keyed hash of the bytes: `SipHash`-2-4 with an output of 128 bits. It cannot be computed without the
+/// key, so it authenticates the bytes as those of an owner of the key. The other hashes here authenticate nothing,
+/// because their key is known.
 #[must_use]
 pub fn keyed(key: &[u8; 16], bytes: &[u8]) -> u128 {
     let mut hash = SipHasher24::new_with_key(key);
@@ -113,7 +114,8 @@ pub fn keyed(key: &[u8; 16], bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
 
-    /// The first test vectors of the algorithm's authors for an output of 128 bits: key 00 01 … 0f, input of 0 and of 1 byte.
+    /// The first test vectors of the algorithm's authors for an output of 128 bits: key 00 01 … 0f, input of 0 and of 1
+    /// byte.
     #[test]
     fn keyed_hashes_are_those_of_the_reference() {
         let key = core::array::from_fn(|i| i as u8);

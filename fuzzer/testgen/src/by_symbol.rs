@@ -1,5 +1,6 @@
-//! A declaration that is bound to the symbol of the function under test: for the harnesses of other fuzzers, which are compiled at
-//! levels where a compiler would evaluate the call of a `pow` as the built-in one. No text that users commit has it.
+//! Declares the function under test with its symbol as an assembler name. The harnesses of other fuzzers need this:
+//! they are compiled at optimization levels at which a compiler would evaluate a call of a function such as `pow` as
+//! the built-in one. Emitted tests, which users commit, do not contain it.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use penfuzz_report::{
 
 use super::{c_type, is_byte_harness, prologue::including};
 
-/// Can the function only be called where its source is seen? It is `static`, or its result or a parameter has a type that only the
-/// project's own headers define.
+/// Returns whether the function can only be called from code that includes its source: it is `static`, or its result or
+/// a parameter has a type that only the project's own headers define.
 #[must_use]
 pub fn must_include(report: &Report) -> bool {
     let signature = &report.signature;
@@ -20,7 +21,7 @@ pub fn must_include(report: &Report) -> bool {
         || signature.parameters.iter().any(|p| p.kind.is_empty()) && !is_byte_harness(report)
 }
 
-/// The headers and the function under test: its declaration or its source.
+/// The headers, and the declaration or the source of the function under test.
 #[must_use]
 pub fn symbol_prologue(report: &Report) -> String {
     if must_include(report) {

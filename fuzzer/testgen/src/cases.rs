@@ -1,4 +1,4 @@
-//! The emitted tests in terms of C: variables, call, checks and end. Every format writes the same cases.
+//! The emitted tests as C text: variables, call, checks and end. Every format writes the same cases.
 
 use std::fmt::Write;
 
@@ -17,23 +17,23 @@ use super::{
     result, sequence,
 };
 
-/// The signals by which an emitted test may expect to die. A fault of memory is undefined behaviour: another compiler's program
-/// may go on, so that only the others must occur again.
+/// The signals by which an emitted test may expect to die, and whether it must. A memory fault is undefined behaviour,
+/// and the program of another compiler may continue; only the other signals must occur again.
 const SIGNALS: [(&str, bool); 6] =
     [("SIGABRT", true), ("SIGFPE", true), ("SIGILL", true), ("SIGTRAP", true), ("SIGBUS", false), ("SIGSEGV", false)];
 
-/// How a call is expected to end.
+/// The expected end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It returns.
+    /// The call returns.
     Return,
-    /// It ends the process with this exit status.
+    /// The call ends the process with this exit status.
     Exit(u8),
-    /// It ends the process by this signal; without `must` it may return as well.
+    /// The call ends the process by this signal.
     Signal {
-        /// `SIGABRT`.
+        /// Name of the signal: `SIGABRT`.
         name: &'static str,
-        /// Is a return a failure?
+        /// A return is a failure. If false, the call may return as well.
         must: bool,
     },
 }
@@ -47,33 +47,33 @@ pub enum Kind {
     F64,
     /// A signed integer.
     Signed,
-    /// An unsigned integer or a truth value.
+    /// An unsigned integer or a `bool`.
     Unsigned,
-    /// A structure, as so many words of 64 bits.
+    /// A structure, compared as this number of 64-bit words.
     Words(usize),
 }
 
-/// A value behind the call.
+/// A value that is checked after the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What it is, for people: `result`, `*out`, `errno`.
+    /// Name of the value, for people: `result`, `*out`, `errno`.
     pub label: String,
-    /// The expression.
+    /// The C expression for the value.
     pub value: String,
-    /// Its kind.
+    /// How it is compared.
     pub kind: Kind,
-    /// What is expected, as an expression or an initializer; `None` when it is not known.
+    /// The expected value, as an expression or an initializer; `None` if it is not known.
     pub expected: Option<String>,
 }
 
 impl Check {
-    /// Is it the result, or a number of it?
+    /// Returns whether the value is the result, or a part of it.
     pub(super) fn is_of_result(&self) -> bool {
         let own = |text: &str| self.value.starts_with(text);
         self.value == "result" || own("result.") || self.value.contains("&result + ")
     }
 
-    /// Is the value an integer or a truth value?
+    /// Returns whether the value is an integer or a `bool`.
     pub(super) const fn is_integer(&self) -> bool {
         matches!(self.kind, Kind::Signed | Kind::Unsigned)
     }
@@ -82,61 +82,61 @@ impl Check {
 /// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// A part of an identifier, of its own in the program: `clamp_1_line_5_true`.
+    /// A part of an identifier, unique in the program: `clamp_1_line_5_true`.
     pub name: String,
-    /// Where it comes from, for a comment.
+    /// The origin of the test, for a comment.
     pub title: String,
     /// The call with its arguments, for people.
     pub shown: String,
     /// The calls of a sequence before the last one.
     pub steps: Vec<Step>,
-    /// Declarations of the variables, indented by four spaces, and what must happen before the call. Arguments go through variables: a call with constants could be
-    /// evaluated by the compiler.
+    /// Declarations of the variables, indented by four spaces, and statements that must run before the call. Arguments
+    /// are passed in variables, because the compiler could evaluate a call with constants.
     pub variables: String,
-    /// The call.
+    /// The call expression.
     pub call: String,
-    /// The type of a variable for what it returns; `None` when that is not looked at.
+    /// The type of a variable for the result; `None` if the result is not checked.
     pub result: Option<String>,
-    /// The floating-point environment of the call, if not the default.
+    /// The floating-point environment of the call, if it is not the default.
     pub environment: Option<Environment>,
-    /// Is `errno` looked at?
+    /// `errno` is checked.
     pub errno: bool,
-    /// What is checked behind the call: the result first, then `errno`, then outputs.
+    /// The checks after the call: the result first, then `errno`, then outputs.
     pub checks: Vec<Check>,
     /// How the call ends.
     pub ending: Ending,
-    /// The type of the C++ exception that comes from the call instead, as `std::type_info::name` gives it.
+    /// The type of the C++ exception that the call throws, as `std::type_info::name` returns it; `None` if it returns.
     pub throws: Option<String>,
-    /// The function keeps values between two calls: the test begins with those of a fresh process.
+    /// The function keeps values between calls, so the test runs in its own process, with the values of a fresh one.
     pub own_process: bool,
-    /// It sets variables of the program: where the call ends its process, these are set there, too.
+    /// The test sets variables of the program. If the call ends its process, these are set in the child, too.
     pub sets_state: bool,
 }
 
-/// A call before the last one.
+/// A call of a sequence before the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Declarations of its variables, as of a case.
+    /// Declarations of its variables, as in [`Case::variables`].
     pub variables: String,
-    /// The call.
+    /// The call expression.
     pub call: String,
-    /// What stands instead of the call: a declaration whose value or object it makes.
+    /// A declaration that replaces the call statement and stores the value or object that the call creates.
     pub statement: Option<String>,
-    /// The type of a variable for what it returns; `None` when that is not looked at.
+    /// The type of a variable for the result; `None` if the result is not checked.
     pub result: Option<String>,
-    /// Is `errno` set to 0 before the call, and looked at?
+    /// `errno` is set to 0 before the call, and checked after it.
     pub errno: bool,
-    /// What is checked behind the call: its result, and `errno`.
+    /// The checks after the call: the result and `errno`.
     pub checks: Vec<Check>,
 }
 
 impl Step {
-    /// The check of its result, if one is known.
+    /// The check of its result, if the result is known.
     pub(super) fn result_check(&self) -> Option<&Check> {
         self.checks.iter().find(|c| c.value == "result")
     }
 
-    /// The call as [`Case::call_in_its_environment`] makes it, in a block of its own, with the checks as `checked` writes them.
+    /// The call as in [`Case::call_in_its_environment`], in its own block, with the checks that `checked` writes.
     pub(super) fn in_its_environment(
         &self,
         environment: Option<&Environment>,
@@ -149,20 +149,20 @@ impl Step {
         format!("    {{\n{inner}    }}\n")
     }
 
-    /// The call as a statement, in the environment of the test.
+    /// The call as a statement, in the floating-point environment of the test.
     pub(super) fn statement(&self, environment: Option<&Environment>, indent: &str) -> String {
         let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
         in_its_own(environment, indent, &called)
     }
 
-    /// The same without checks, behind the variables, with further indentation.
+    /// The variables and the call statement without checks, with further indentation.
     pub(super) fn bare(&self, environment: Option<&Environment>) -> String {
         let variables: String = self.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
         variables + &self.statement(environment, "      ")
     }
 }
 
-/// A statement in a floating-point environment of its own.
+/// A statement between those that set and restore a floating-point environment.
 pub(super) fn in_its_own(environment: Option<&Environment>, indent: &str, statement: &str) -> String {
     match environment {
         None => format!("{indent}{statement};\n"),
@@ -170,26 +170,27 @@ pub(super) fn in_its_own(environment: Option<&Environment>, indent: &str, statem
     }
 }
 
-/// What a call calls.
+/// The function that a call calls.
 pub(super) struct Callee<'a> {
     /// Its prototype.
     pub signature: &'a Signature,
     /// The name by which the program calls it.
     pub name: String,
-    /// What distinguishes the variables of this call.
+    /// A prefix that distinguishes the variables of this call.
     pub prefix: String,
-    /// Is it the function under test?
+    /// It is the function under test.
     pub is_tested: bool,
 }
 
 impl Case {
-    /// Where the call ends its process, must all of the test be in a child?
+    /// Returns whether, if the call ends its process, the whole test must run in a child.
     pub(super) fn is_whole_in_child(&self) -> bool {
         !self.steps.is_empty() || self.sets_state
     }
 
-    /// The call where `errno` or the floating-point environment matters. In another one than the default, the call and nothing else happens in it:
-    /// printing rounds, too. `errno` is read before anything else can set it. `result`: the type of the variable `result`.
+    /// The call statements, for a test that checks `errno` or sets the floating-point environment. In an environment
+    /// other than the default, only the call runs: printing rounds, too. `errno` is read before anything else can set
+    /// it. `result` is the type of the variable `result`.
     pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
         in_environment(&self.call, result, self.errno, self.environment.as_ref())
     }
@@ -207,14 +208,14 @@ fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Op
     lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
-/// The signal that ends a call with these arguments, and whether it must occur again; `None` for a crash that no test program can
-/// expect, as one of too much memory or one that depends on earlier calls.
+/// The signal that ends a call with these arguments, and whether it must occur again. `None` for a crash that no test
+/// program can expect, such as one caused by too much memory or one that depends on earlier calls.
 fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
     let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
     SIGNALS.into_iter().find(|(name, _)| can_occur && finding.reason.contains(name))
 }
 
-/// Is the crash an expected failure, with a test of its own?
+/// Returns whether the crash is an expected failure with its own test.
 pub(super) fn is_expected(finding: &Finding) -> bool {
     signal(finding).is_some()
 }
@@ -234,7 +235,7 @@ pub(super) fn all(report: &Report) -> Vec<Case> {
     cases
 }
 
-/// An input that crashes, as an expected failure.
+/// The test of an input that crashes, as an expected failure.
 fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case> {
     let (name, must) = signal(finding)?;
     let title = format!(
@@ -285,25 +286,26 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
 }
 
-/// The check that a call has set `errno` to this.
+/// The check that a call has set `errno` to `n`.
 pub(super) fn errno_check(n: i32) -> Check {
     Check { label: "errno".to_owned(), value: "error".to_owned(), kind: Kind::Signed, expected: Some(n.to_string()) }
 }
 
-/// Must the test begin with the state of a new process? Each `main` does, and what reads standard input as a file: streams have read ahead.
+/// Returns whether the test must begin with the state of a new process. A call of `main` must, and so must a test that
+/// reads standard input as a file, because streams read ahead.
 fn is_apart(report: &Report, test: &Test) -> bool {
     let has_state = !report.shared_state.is_empty() || report.tests_apart;
     has_state || report.is_program() || test.args.iter().any(Arg::is_input_file)
 }
 
-/// A cast of the result to its integer type, in C++: an `enum class` converts to none. Whether the result is one, neither signature nor
-/// symbol says.
+/// A cast of the result to its integer type, in C++, where an `enum class` has no implicit conversion. Neither
+/// signature nor symbol shows whether the result is an enumeration, so every integer result gets the cast.
 pub(super) fn from_enumeration(report: &Report, type_name: &str) -> String {
     let is_needed = is_cxx_program(report) && has_types(report) && !is_byte_harness(report);
     if is_needed { format!("({})", comment(type_name)) } else { String::new() }
 }
 
-/// The check of a scalar; `None` for a value that is none.
+/// The check of a scalar; `None` if the value is not a scalar.
 pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>) -> Option<Check> {
     let checked = match kind {
         "f32" => Kind::F32,
@@ -325,7 +327,7 @@ fn number(kind: &str, arg: &Arg) -> String {
     numbers(&arg.hex).to_owned()
 }
 
-/// What is shown, variables, call and outputs of a function with typed parameters.
+/// The text for people, the variables, the call and the output checks of a function with typed parameters.
 fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {
     let function =
         Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
@@ -334,14 +336,14 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
     (call(report, &test.args), surroundings(report, &test.args) + &variables, called, checks)
 }
 
-/// Statements that set what the function reads besides its arguments.
+/// Statements that set what the function reads in addition to its arguments.
 pub(super) fn surroundings(report: &Report, args: &[Arg]) -> String {
     let globals = globals::statements(report, args.iter().take_while(|a| !a.is_call()));
     let input = standard_input(args).map_or_else(String::new, |set| format!("    {set}\n"));
     globals + &input + &environment::results(report, args)
 }
 
-/// Variables, call and outputs of one call. `all`: the arguments of all calls of the test.
+/// Variables, call and output checks of one call. `all` has the arguments of all calls of the test.
 pub(super) fn one_call(
     report: &Report,
     function: &Callee,
@@ -394,7 +396,7 @@ pub(super) fn one_call(
     (variables, called, checks)
 }
 
-/// Is the argument more than a number, or a number behind a pointer?
+/// Returns whether the argument is neither a number nor a pointer to one.
 fn is_memory(parameter: &Parameter, arg: &Arg) -> bool {
     let is_number = !parameter.kind.is_empty() && parameter.kind != OUTPUT_KIND;
     !arg.memory.is_empty() || parameter.pointer && arg.type_name == parameter.type_name || !is_number
@@ -421,8 +423,9 @@ fn filled_in(report: &Report, parameter: &str, variable: &str, outputs: &[Arg]) 
     outputs.iter().filter_map(of).collect()
 }
 
-/// Type and value of the variable for an argument. When the source is included, the types must be the project's
-/// own: `long *` and `long long *` are different types. `enumeration`: the one that the parameter is or points to, in C++.
+/// Type and value of the variable for an argument. If the program includes the source, the types must be the project's
+/// own: `long *` and `long long *` are different types. `enumeration` is the one that the parameter is or points to, in
+/// C++.
 fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> (String, String) {
     let value = number(&parameter.kind, arg);
     if has_types(report) {

@@ -1,4 +1,4 @@
-//! The commands that build and run the program: for the comment at its head, and for `report.json`.
+//! The shell commands that build and run the program, for the comment at its head and for `report.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,38 +17,38 @@ use super::{
     streams,
 };
 
-/// Where a command works, and what it is for.
+/// Directory and purpose of a build command.
 struct Build {
-    /// The directory of the program's text, with a `/` at the end.
+    /// The directory of the program's text, with a final `/`.
     directory: String,
-    /// The program to make; objects lie beside it and begin with its name.
+    /// The path of the program to build. Object files are next to it, and their names begin with its name.
     out: String,
-    /// With gcc's counters.
+    /// Compile with gcov's counters.
     coverage: bool,
 }
 
-/// `gcc … && ./test_f && gcov …`, for the directory of the program.
+/// The command `gcc … && ./test_f && gcov …`, for the directory of the program.
 pub(super) fn command_line(report: &Report) -> String {
     let out = stem(report);
     let run = format!("./{out} && {}", gcov(report));
     format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
 }
 
-/// `gcc … && ./test_f`, for the directory of the program.
+/// The command `gcc … && ./test_f`, for the directory of the program.
 pub(super) fn plain_line(report: &Report) -> String {
     let out = stem(report);
     let build = Build { directory: String::new(), out: out.clone(), coverage: false };
     format!("{} && ./{out}", build.command(report))
 }
 
-/// The commands for the output directory.
+/// The commands, for the output directory.
 #[must_use]
 pub fn commands(report: &Report) -> TestProgram {
     let (file, out) = (format!("{}/{}", files::TESTS, file_name(report)), stem(report));
     let in_tests = format!("{}/{out}", files::TESTS);
     let directory = format!("{}/", files::TESTS);
     let build = Build { directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
-    // Old counts would be added to the new ones, and a failed check is no reason to count nothing.
+    // Old counts would be added to the new ones. gcov also runs if a check fails.
     let counted = Build { directory, out: out.clone(), coverage: true }.command(report);
     let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; {}; }}", gcov(report));
     let format = report.test_format;
@@ -56,8 +56,8 @@ pub fn commands(report: &Report) -> TestProgram {
 }
 
 impl Build {
-    /// The program is compiled apart from the sources, so that flags meant for these (include directories above all) do not reach
-    /// it, and it does not show up in gcov's count.
+    /// The build command. The program is compiled separately from the sources, so that flags for the sources (above all
+    /// include directories) do not affect it, and it does not occur in gcov's count.
     fn command(&self, report: &Report) -> String {
         if report.compilations.is_empty() && report.test_format.is_plain() && !have_equal_names(report) {
             return self.of_sources(report);
@@ -65,7 +65,8 @@ impl Build {
         self.of_plan(report, &Plan::of(report))
     }
 
-    /// For the plain program and the sources that penfuzz compiled, all by the same flags: two calls of gcc.
+    /// The command for the plain program and the sources that penfuzz compiled, all with the same flags: two calls of
+    /// gcc.
     fn of_sources(&self, report: &Report) -> String {
         let own = absolute(report.signature.source());
         let file = format!("{}{}", self.directory, file_name(report));
@@ -106,7 +107,7 @@ impl Build {
         format!("{before}gcc {} -o {}", words.join(" "), self.out)
     }
 
-    /// Each file by its own flags, and the framework's.
+    /// The command that compiles each file with its own flags and those of the framework.
     fn of_plan(&self, report: &Report, plan: &Plan) -> String {
         let library = &super::formats::format_of(report).library;
         let mut steps = Vec::new();
@@ -152,12 +153,13 @@ impl Build {
     }
 }
 
-/// Writes a file of counts for each source.
+/// The command that writes a file of counts for each source.
 fn gcov(report: &Report) -> &'static str {
     if have_equal_names(report) { "gcov -b -p *.gcda" } else { "gcov -b *.gcda" }
 }
 
-/// One call of gcc would give both the same file of counters, and gcov the same name to their counts.
+/// Returns whether two sources have the same file stem. Then one call of gcc would give both the same counter file, and
+/// gcov would give their counts the same name.
 fn have_equal_names(report: &Report) -> bool {
     let sources = report.sources.iter().chain(report.compilations.iter().map(|c| &c.source));
     let mut names: Vec<_> = sources.map(|s| Path::new(s).file_stem()).collect();
@@ -165,8 +167,8 @@ fn have_equal_names(report: &Report) -> bool {
     names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// The target, if it is bitcode or assembly of LLVM whose source is not there. A program that sees the types of the source would not
-/// compile anyway.
+/// The target, if it is LLVM bitcode or assembly whose source is not available. A program that includes the source
+/// would not compile anyway.
 fn bitcode(report: &Report) -> Option<PathBuf> {
     let target = absolute(&report.target);
     let is_llvm = target.extension().is_some_and(|e| e == "bc" || e == "ll");
@@ -186,28 +188,30 @@ fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
     libs.iter().map(|l| shell_word(l)).collect()
 }
 
-/// Does the file hold a condition, or the function under test?
+/// Returns whether the file contains a site or the function under test.
 pub(super) fn has_sites(report: &Report, source: &str) -> bool {
     let is_here = |file: &str| same_file(Path::new(source), &absolute(file));
     [report.signature.source(), &report.signature.file].into_iter().any(is_here)
         || report.sites.iter().any(|s| is_here(&s.file))
 }
 
-/// The path from the root: the program may be compiled in another directory than the target was.
+/// The absolute path: the program may be compiled in another directory than the target was.
 pub(super) fn absolute(path: &str) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path))
 }
 
-/// Options whose value is a path, which may be joined to it.
+/// Options whose value is a path, in the same word or the next.
 const WITH_PATH: [&str; 7] = ["-I", "-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-L"];
 
-/// The same options in any directory: the paths in them are absolute. A word that names a file is a path, too.
+/// Makes the paths in options absolute, so that the options mean the same in any directory. A word that names a file is
+/// a path, too.
 #[must_use]
 pub(super) fn absolute_flags(flags: &[String]) -> Vec<String> {
     absolute_flags_from(flags, Path::new("."))
 }
 
-/// The same, with paths relative to `directory`. The file of `-include` may lie in a directory of `-I`: then it stays as it is.
+/// Makes the paths in options absolute; relative paths are relative to `directory`. The file of `-include` may be in a
+/// directory of `-I`: if it does not exist in `directory`, it stays unchanged.
 #[must_use]
 pub fn absolute_flags_from(flags: &[String], directory: &Path) -> Vec<String> {
     let in_directory = |path: &str| absolute(&directory.join(path).to_string_lossy()).to_string_lossy().into_owned();
@@ -237,10 +241,10 @@ pub fn absolute_flags_from(flags: &[String], directory: &Path) -> Vec<String> {
 pub(super) fn same_file(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
-/// Bytes of a source file that are read at most. The name may be a stranger's, as all of a report.
+/// Maximum size in bytes of a source file that is read. A report from an untrusted source may name any file.
 const LARGEST: u64 = 1 << 25;
 
-/// Does the file seem to define `main`? A wrong yes does no harm: the name is changed everywhere.
+/// Returns whether the file seems to define `main`. A false positive does no harm: the name is changed everywhere.
 #[must_use]
 pub fn defines_main(source: &Path) -> bool {
     let Ok(bytes) = foreign::read(source, LARGEST) else {

@@ -1,6 +1,6 @@
-//! Enumerations in C++ programs. In a signature, a parameter of an enumeration has the integer type behind it, and C++ does not convert an
-//! integer to an enumeration. The symbol of a C++ function has the types of its parameters by their names, which the casts of the emitted
-//! tests need.
+//! Finds the enumerations among parameter types, for C++ programs. In a signature, a parameter of an enumeration has
+//! the underlying integer type, but C++ does not convert an integer to an enumeration. The symbol of a C++ function
+//! contains the type names of its parameters, which the casts in the emitted tests need.
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_report::{literal::kind_named, model::Report};
@@ -8,7 +8,7 @@ use penfuzz_target::program::symbols::demangled;
 
 use super::access::{has_types, is_cxx_function};
 
-/// The types of C++ that an integer argument can have without a cast.
+/// The C++ types that an integer argument can have without a cast.
 const INTEGERS: [&str; 18] = [
     "bool",
     "char",
@@ -30,8 +30,9 @@ const INTEGERS: [&str; 18] = [
     "unsigned __int128",
 ];
 
-/// For each parameter of the function under test, the enumeration that it is, points to or refers to, with its namespaces and classes.
-/// `None` for every other parameter, for an enumeration without a name, and where the program does not see the types of the source.
+/// For each parameter of the function under test, the enumeration that it is, points to or refers to, with its
+/// namespaces and classes. `None` for every other parameter, for an unnamed enumeration, and if the program cannot name
+/// the types of the source.
 pub(super) fn of_parameters(report: &Report) -> Vec<Option<String>> {
     let parameters = &report.signature.parameters;
     let none = vec![None; parameters.len()];
@@ -48,7 +49,7 @@ pub(super) fn of_parameters(report: &Report) -> Vec<Option<String>> {
     types.iter().zip(is_scalar).map(|(text, is_scalar)| enumeration(text).filter(|_| is_scalar)).collect()
 }
 
-/// The types of the parameters in a demangled name: `n::f<int>(n::E const&, double)`.
+/// Splits the parameter types out of a demangled name: `n::f<int>(n::E const&, double)`.
 fn types(name: &str) -> Vec<&str> {
     let Some(end) = name.rfind(')') else { return Vec::new() };
     let mut depth = 0;
@@ -65,7 +66,8 @@ fn types(name: &str) -> Vec<&str> {
     .collect()
 }
 
-/// The name behind pointers, references and qualifiers, if it is that of a type which a program defines and can name.
+/// The type name without pointers, references and qualifiers, if it is that of a type that a program can define and
+/// name.
 fn enumeration(text: &str) -> Option<String> {
     let mut base = text.trim();
     while let Some(shorter) =

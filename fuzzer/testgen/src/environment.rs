@@ -1,5 +1,5 @@
-//! What a verification task leaves to its environment, as functions of the test program: `__VERIFIER_nondet_int()` returns the numbers of
-//! the test, one after the other, and then 0.
+//! Functions that a verification task takes from its environment, as functions of the test program.
+//! `__VERIFIER_nondet_int()` returns the numbers of the test one after the other, and then 0.
 
 use std::fmt::Write;
 
@@ -13,13 +13,13 @@ use super::access::{Access, is_cxx_program};
 
 const PREFIX: &str = "__VERIFIER_nondet_";
 
-/// `int` of `__VERIFIER_nondet_int`.
+/// The suffix of such a name: `int` for `__VERIFIER_nondet_int`.
 #[must_use]
 pub fn suffix(function: &str) -> &str {
     function.strip_prefix(PREFIX).unwrap_or(function)
 }
 
-/// The C type of the results of such a function, as `runtime/streams.c` of the compiler wrapper defines it.
+/// The C result type of such a function, as `runtime/streams.c` of the compiler wrapper defines it.
 #[must_use]
 pub fn type_of(function: &str) -> &'static str {
     match suffix(function) {
@@ -40,7 +40,7 @@ pub fn type_of(function: &str) -> &'static str {
     }
 }
 
-/// The definitions of what the code under test and its files take from their environment.
+/// The definitions of the functions that the code under test takes from its environment.
 pub(super) fn definitions(report: &Report) -> String {
     report.provided.iter().map(|name| definition(report, &identifier(name))).collect()
 }
@@ -63,7 +63,7 @@ fn definition(report: &Report, name: &str) -> String {
     let mut out = state;
     let mut own = name.to_owned();
     if Access::of(report) == Access::Source {
-        // The source that is included may declare it with another type.
+        // The included source may declare it with another type.
         own = format!("penfuzz_as_{}", name.trim_start_matches('_'));
         let _ = write!(out, "\n{linkage}{result} {own}({parameters}) __asm__(\"{name}\");");
     }
@@ -75,7 +75,7 @@ fn type_in(report: &Report, function: &str) -> String {
     if is_cxx_program(report) { type_of(function).replace("_Bool", "bool") } else { type_of(function).to_owned() }
 }
 
-/// The statements that give a test its results.
+/// The statements that set the results for a test.
 pub(super) fn results(report: &Report, args: &[Arg]) -> String {
     let is_defined = |a: &&Arg| a.is_results() && report.provided.contains(&a.name);
     args.iter().filter(is_defined).map(|arg| given(report, arg)).collect()

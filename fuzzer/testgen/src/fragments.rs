@@ -1,5 +1,6 @@
-//! Fragments for build systems, beside the program: `Makefile`, `CMakeLists.txt` and `meson.build`. Each builds the program and
-//! registers it as a test. The directory of the project's sources is one variable at their head, to be changed when the files move.
+//! Fragments for build systems, next to the program: `Makefile`, `CMakeLists.txt` and `meson.build`. Each builds the
+//! program and registers it as a test. The directory of the project's sources is one variable at their head; change it
+//! when the files move.
 
 use std::fmt::Write;
 
@@ -12,7 +13,7 @@ use super::{
     plan::{Plan, Source, Unit},
 };
 
-/// All of them.
+/// All fragments.
 pub(super) fn all(report: &Report) -> Vec<File> {
     let project = Project::of(report);
     vec![
@@ -22,7 +23,7 @@ pub(super) fn all(report: &Report) -> Vec<File> {
     ]
 }
 
-/// What the fragments are made of.
+/// The data from which the fragments are written.
 struct Project<'a> {
     plan: Plan,
     /// The name of the program and the test.
@@ -33,20 +34,20 @@ struct Project<'a> {
     program_is_cxx: bool,
 }
 
-/// The variable of the sources' directory.
+/// Name of the variable that holds the sources' directory.
 const ROOT: &str = "SOURCES";
 
 impl Project<'_> {
     fn of(report: &Report) -> Self {
         let plan = Plan::of(report);
-        // A shell reads the variable of make as it is.
+        // make passes the variable to a shell without quotes.
         let root = plan.project().map(|path| path.to_string_lossy().into_owned()).filter(|r| shell_word(r) == *r);
         let library = &super::formats::format_of(report).library;
         Self { plan, name: stem(report), root, library, program_is_cxx: is_cxx_program(report) }
     }
 
-    /// A word with `quoted` text, in which `variable` stands for the directory of the sources. A report may be a stranger's: no
-    /// character ends the line.
+    /// A word of the fragment, in which `variable` replaces the directory of the sources, and `quoted` quotes the rest.
+    /// No character can end the line, because the report may come from an untrusted source.
     fn word(&self, text: &str, variable: &str, quoted: &dyn Fn(&str) -> String) -> String {
         let text = &*shown(text);
         let root = self.root.as_deref().unwrap_or("");
@@ -65,14 +66,14 @@ impl Project<'_> {
         }
     }
 
-    /// Libraries, without those that the build system adds.
+    /// The libraries, with `-lm` once and last.
     fn libs(&self) -> Vec<String> {
         let math = "-lm".to_owned();
         let libs = self.plan.libs.iter().filter(|lib| **lib != math).cloned();
         libs.chain([math.clone()]).collect()
     }
 
-    /// make: everything is compiled each time, as the dependencies of the sources are not known here.
+    /// The `Makefile`. It compiles everything each time, because the dependencies of the sources are not known here.
     fn makefile(&self) -> String {
         let name = &self.name;
         let quoted = |text: &str| if text.is_empty() { String::new() } else { shell_word(text).replace('$', "$$") };

@@ -1,8 +1,8 @@
 //! Variables with static storage duration that are inputs of the function under test.
 //!
-//! A program in C that includes the source has them by their names, and sets the members that differ from the start of the program. In C++,
-//! where members may be private or enumerations, their bytes are copied; a program that cannot include the source gets their addresses
-//! from the file that does ([`Access::Wrapper`]).
+//! A C program that includes the source uses the variables by name and sets the members whose values differ from those
+//! at program start. A C++ program copies bytes, because members may be private or enumerations. A program that cannot
+//! include the source gets the addresses of the variables from the file that does ([`Access::Wrapper`]).
 
 use std::fmt::Write;
 
@@ -17,12 +17,12 @@ use super::{
     memory,
 };
 
-/// Has the function such inputs? Then the source must be included.
+/// Returns whether the function has such inputs. Then the source must be included.
 pub(super) fn has_any(report: &Report) -> bool {
     !report.signature.globals.is_empty()
 }
 
-/// The statements that set the variables among the arguments of one call, or before all calls.
+/// The statements that set the variables, from the arguments of one call, or from those before all calls.
 pub(super) fn statements<'a>(report: &Report, args: impl Iterator<Item = &'a Arg>) -> String {
     let mut out = String::new();
     for arg in args.filter(|a| a.is_global()) {
@@ -50,13 +50,13 @@ fn statement(report: &Report, set: &Set) -> String {
     format!("    __builtin_memcpy((unsigned char *){address} + {at}, {text}, {n}); /* {shown} */\n")
 }
 
-/// Is it the name of a variable and what is within: `model_U.speed[2]`?
+/// Returns whether the text is a variable, member or element: `model_U.speed[2]`.
 fn is_place(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(fits)
 }
 
-/// The address of a variable; `None` for one that is not the function's.
+/// The address of a variable; `None` for a variable that the function does not have.
 fn address(report: &Report, variable: &str) -> Option<String> {
     let i = report.signature.globals.iter().position(|g| g.name == variable)?;
     let fits = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
@@ -69,7 +69,7 @@ fn address(report: &Report, variable: &str) -> Option<String> {
     })
 }
 
-/// The expression for a value in a variable behind the call.
+/// The expression for a value in a variable after the call.
 pub(super) fn value(report: &Report, place: &Place) -> String {
     if !is_cxx_program(report) && is_place(&place.expression) {
         return place.expression.clone();
@@ -80,7 +80,7 @@ pub(super) fn value(report: &Report, place: &Place) -> String {
     format!("*({type_name} *)((unsigned char *){address} + {})", place.offset)
 }
 
-/// Functions of the file that includes the source, which return the addresses.
+/// Functions that return the addresses, for the file that includes the source.
 pub(super) fn accessors(report: &Report) -> String {
     let mut out = String::new();
     for (i, global) in report.signature.globals.iter().enumerate() {
@@ -93,7 +93,7 @@ pub(super) fn accessors(report: &Report) -> String {
     out
 }
 
-/// Their declarations, for the tests.
+/// The declarations of the [`accessors`], for the tests.
 pub(super) fn declarations(report: &Report) -> String {
     let function = wrapper_function(report);
     (0..report.signature.globals.len()).fold(String::new(), |mut text, i| {

@@ -1,34 +1,37 @@
-//! `tests/test_FUNCTION.c`: a program that calls the function under test with the arguments of every emitted test,
-//! so that a C compiler and gcov are enough to reproduce the coverage of a campaign.
+//! `tests/test_FUNCTION.c`: a program that calls the function under test with the arguments of every emitted test, so
+//! that a C compiler and gcov are enough to reproduce the coverage of a campaign.
 //!
-//! It is written in one of the [formats]: `plain`, or with the test framework of a project.
+//! The program has one of several [formats]: `plain`, or that of a project's test framework.
 //!
-//! It includes the project's header that declares the function, if there is one. Without, it *declares* the function with the types
-//! of its definition, where C itself has them, else with the fixed-width ones of the same size; or it *includes the source file*
-//! ([`includes_source`]) when there is no other way to call the function: [`access`]. It is compiled with `-fno-builtin`, or a
-//! compiler would evaluate the call of a `pow` as the built-in one.
+//! It includes the project's header that declares the function, if there is one. Otherwise it *declares* the function,
+//! with the types of its definition where they are types of C itself, else with the fixed-width types of the same size.
+//! If there is no other way to call the function, it *includes the source file* ([`includes_source`]); see [`access`].
+//! The program is compiled with `-fno-builtin`, because a compiler would otherwise evaluate a call of a function such
+//! as `pow` as the built-in one.
 //!
-//! A test whose arguments include a directed rounding mode calls the function in it and restores the default one before
-//! it prints anything.
+//! A test whose arguments include a directed rounding mode calls the function in it and restores the default mode
+//! before it prints anything.
 //!
-//! It is a regression test: it expects the results of the campaign ([`Test::result`], [`Test::outputs`], [`Test::errno`]), right or
-//! wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other; a NaN equals every NaN. The exit
-//! status is 1 when an expectation fails.
+//! The program is a regression test: it expects the results of the campaign ([`Test::result`], [`Test::outputs`],
+//! [`Test::errno`]), right or wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other;
+//! a NaN equals every NaN. The exit status is 1 if an expectation fails.
 //!
-//! A test that ends the process by `exit` runs in a forked child, whose exit status is checked. gcov counts its branches:
-//! `exit` writes the counts itself, and the program has an `_exit` that calls `__gcov_dump`, which must be linked explicitly
-//! (`-u`), because a weak reference takes nothing out of an archive. Inputs that crash are expected failures: they run in a child,
-//! too, and must end by the same signal. gcov does not count theirs: a process that dies of a signal writes no counts, and those
-//! of a function that is left in the middle would make gcov infer wrong counts for other branches. So gcov's count is that of
-//! [`Branches::covered`](penfuzz_report::Branches::covered), without what only crashes cover.
+//! A test that ends the process by `exit` runs in a forked child, and the exit status of the child is checked. gcov
+//! counts its branches: `exit` writes the counts itself, and the program defines an `_exit` that calls `__gcov_dump`.
+//! That function must be linked explicitly (`-u`), because a weak reference takes nothing out of an archive. Inputs
+//! that crash are expected failures: they run in a child as well, and must end by the same signal. gcov does not count
+//! their branches: a process that dies of a signal writes no counts, and the counts of a function that is left in the
+//! middle would make gcov infer wrong counts for other branches. So gcov's count is that of
+//! [`Branches::covered`](penfuzz_report::Branches::covered), without the branches that only crashes cover.
 //!
-//! A test that ends by a C++ exception catches it, and checks its type. The program is then one in C++.
+//! A test that ends by a C++ exception catches it and checks its type. The program is then a C++ program.
 //!
-//! A whole program keeps its `main`: the linker renames the reference of the start code (`--wrap=main`), so that the program begins
-//! with the tests, and these call the `main` of the source. So that stays the `main` of its language: without a `return` at its end it
-//! returns 0.
+//! A whole program keeps its `main`: the linker redirects the reference of the start code (`--wrap=main`), so that the
+//! program begins with the tests, and these call the `main` of the source. Thus the source's `main` keeps its special
+//! meaning in the language: without a `return` at its end it returns 0.
 //!
-//! Hangs are listed in a comment at the end and not called, and so are crashes that end by no signal or depend on earlier calls.
+//! Hangs are listed in a comment at the end and not called; so are crashes that end by no signal or depend on earlier
+//! calls.
 
 mod access;
 mod by_symbol;
@@ -67,19 +70,20 @@ pub use plan::in_language;
 pub use prologue::{c_type, cell_values, output};
 pub use trial::trial;
 
-/// The type of the arguments of a program.
+/// The element type of a program's arguments.
 pub const ARGUMENT: &str = "char *";
 
-/// The entry point of libFuzzer-style targets; its one argument is a byte buffer.
+/// The entry point of libFuzzer-style targets. Its argument is a byte buffer.
 const BYTE_HARNESS: &str = "LLVMFuzzerTestOneInput";
 
-/// The text of the program. It needs the standard headers, and those of its format and of the function's project.
+/// The text of the program. It needs the standard headers, and the headers of its format and of the function's project.
 #[must_use]
 pub fn program(report: &Report) -> String {
     (formats::format_of(report).program)(report, &cases::all(report))
 }
 
-/// All files of the directory of the program: its text, what is compiled with it, and fragments for build systems.
+/// All files in the directory of the program: its text, the files that are compiled with it, and fragments for build
+/// systems.
 #[must_use]
 pub fn files(report: &Report) -> Vec<File> {
     let mut files = vec![(file_name(report), program(report))];
@@ -90,7 +94,7 @@ pub fn files(report: &Report) -> Vec<File> {
     files
 }
 
-/// Options of the linker, as gcc takes them, without which gcov loses what the plain program counts in children.
+/// Linker options, as gcc takes them, that keep gcov's counts of the plain program's children.
 #[must_use]
 pub fn coverage_options(report: &Report) -> &'static [&'static str] {
     let has_children = report.test_format.is_plain() && formats::has_children(&cases::all(report));
@@ -127,7 +131,7 @@ fn head(report: &Report) -> String {
     )
 }
 
-/// The comment, where the tests expect the values of a reference.
+/// The head comment of a program whose tests expect the values of a reference.
 fn head_of_reference(report: &Report, reference: &str) -> String {
     let within = match report.ulp {
         0 => String::new(),
@@ -143,7 +147,7 @@ fn head_of_reference(report: &Report, reference: &str) -> String {
     )
 }
 
-/// Is the function under test an `LLVMFuzzerTestOneInput`?
+/// Returns whether the function under test is an `LLVMFuzzerTestOneInput`.
 #[must_use]
 pub fn is_byte_harness(report: &Report) -> bool {
     report.function == BYTE_HARNESS

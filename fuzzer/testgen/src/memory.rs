@@ -1,8 +1,9 @@
 //! Structures, arrays and strings as variables of a test.
 //!
-//! Where the program is C and has the types of the project, they have initializers with the names of their members. Objects of the C++
-//! library, and structures of C++ without constructors, are variables of their types. Else they have the initializers of a type with the same
-//! [layout](super::mirror), and if there is none they are bytes, into which the addresses are copied.
+//! A C program that has the types of the project initializes them by the names of their members. Objects of the C++
+//! library, and C++ structures without constructors, are variables of their own types. Other variables have a declared
+//! type with the same [layout](super::mirror), and its initializers. If there is no such type, they are byte arrays
+//! into which the addresses are copied.
 
 use std::fmt::Write;
 
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{ARGUMENT, c_type};
 
-/// The declarations of the variables of an argument, each after those that it leads to.
+/// The declarations of the variables of an argument. Each comes after the variables that it points to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
     let memory = each.map(|m| match written(report, m) {
@@ -38,7 +39,7 @@ pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
 }
 
-/// Are these the arguments of a program?
+/// Returns whether the variable holds the arguments of a program.
 fn is_argument(report: &Report, memory: &Memory) -> bool {
     report.is_program() && memory.type_name == ARGUMENT
 }
@@ -46,13 +47,13 @@ fn is_argument(report: &Report, memory: &Memory) -> bool {
 /// How a variable is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
-    /// As an object of its own class of C++.
+    /// As an object of its C++ class.
     Object,
-    /// By the type of the project, or of C itself.
+    /// With the type of the project, or of C itself.
     Members,
-    /// By a type with the same layout.
+    /// With a type of the same layout.
     Mirror,
-    /// As bytes.
+    /// As an array of bytes.
     Bytes,
 }
 
@@ -77,7 +78,8 @@ pub(super) fn written(report: &Report, memory: &Memory) -> Written {
     if mirror.is_some() { Written::Mirror } else { Written::Bytes }
 }
 
-/// Is the variable an object of its own class? A destructor under test ends its life, so the variable must not.
+/// Returns whether the variable is an object of its own class. If a destructor is under test, it is not: the call ends
+/// the object's lifetime, and the end of the block would destroy it again.
 fn is_object(report: &Report, memory: &Memory) -> bool {
     let has_class = has_types(report) && is_cxx_program(report) && is_type(&memory.type_name);
     has_class && memory.object.is_some() && !report.function.contains('~')
@@ -103,7 +105,7 @@ fn as_object(memory: &Memory) -> String {
     }
 }
 
-/// What is passed for an object: itself, or its address.
+/// The argument that passes an object: the object itself, or its address.
 fn passed_object(parameter: &Parameter, memory: &Memory) -> String {
     let (name, type_name) = (identifier(&memory.name), comment(&memory.type_name));
     let (declared, is_array) = (parameter.type_name.trim_end(), memory.elements.is_some());
@@ -115,17 +117,17 @@ fn passed_object(parameter: &Parameter, memory: &Memory) -> String {
     }
 }
 
-/// Is the type one of C itself?
+/// Returns whether the type is one of C itself.
 fn is_basic(memory: &Memory) -> bool {
     memory.elements.is_some() && memory.addresses.is_empty() && spelled_type(declarator(&memory.type_name).0)
 }
 
-/// A type, and what of it stands behind the name of a variable: `double` and `[3]` of `double[3]`.
+/// Splits a type into the parts before and after the name of a variable: `double[3]` into `double` and `[3]`.
 fn declarator(type_name: &str) -> (&str, &str) {
     type_name.split_at(type_name.find('[').unwrap_or(type_name.len()))
 }
 
-/// Is the text the name of a type, or an array of it?
+/// Returns whether the text is the name of a type, or an array of it.
 pub(super) fn is_type(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
     let (base, dimensions) = declarator(text);
@@ -138,7 +140,7 @@ fn by_members(memory: &Memory, type_name: &str) -> String {
     let (type_name, dimensions) = declarator(&type_name);
     let space = if type_name.ends_with('*') { "" } else { " " };
     match memory.elements {
-        // C has no array without elements; its address is that of no element.
+        // C has no array without elements. The array has one element, and its address stands for an empty array.
         Some(0) => format!("    {type_name}{space}{name}[1]{dimensions}; /* no element */\n    (void){name};\n"),
         Some(n) => format!("    {type_name}{space}{name}[{n}]{dimensions} = {value};\n"),
         None => format!("    {type_name}{space}{name} = {value};\n"),
@@ -173,7 +175,7 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
     out
 }
 
-/// What is passed for an argument. `all`: the arguments of all calls.
+/// The expression that is passed for an argument. `all` has the arguments of all calls.
 pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[Arg]) -> String {
     let is_reference = parameter.type_name.trim_end().ends_with('&');
     if let Some(object) = sequence::passed(report, is_reference, arg, all) {
@@ -194,7 +196,7 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
         return passed_object(parameter, memory);
     }
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
-    // A prototype has the mirror itself for a structure by value.
+    // In a prototype, the parameter type of a structure by value is the mirror itself.
     let is_mirror = written == Written::Mirror && !is_pointer && !has_types(report);
     if written == Written::Members && !is_cxx_program(report) || is_mirror {
         return expression.to_owned();
@@ -210,20 +212,20 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     }
 }
 
-/// Is an address passed of which C++ has no type that the program can name?
+/// Returns whether a test passes an address whose C++ type the program cannot name.
 pub(super) fn has_any(report: &Report) -> bool {
     let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
     args.flatten().any(|a| a.memory.last().is_some_and(|m| !is_type(&m.type_name)))
 }
 
-/// The variable that an argument leads to: an earlier call of a sequence may have declared it.
+/// The variable that an argument points to. An earlier call of a sequence may have declared it.
 fn declared<'a>(arg: &'a Arg, all: &'a [Arg]) -> Option<&'a Memory> {
     let name = arg.hex.trim_start_matches('&');
     let earlier = || all.iter().flat_map(|a| &a.memory).find(|m| m.name == name);
     arg.memory.last().or_else(earlier)
 }
 
-/// The call of a member function of an object, whose address is the first argument; `None` of any other function.
+/// The call of a member function of an object whose address is the first argument; `None` for any other function.
 pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String], all: &[Arg]) -> Option<String> {
     let this = args.first().filter(|a| a.name == "this" && is_cxx_program(report))?;
     let rest = passed.get(1..)?.join(", ");
@@ -247,7 +249,7 @@ fn pointer_to(type_name: &str) -> String {
     }
 }
 
-/// The type of a kind in words of C itself: a program that includes a source need not have `<stdint.h>`.
+/// The type of a kind in keywords of C itself: a program that includes a source need not have `<stdint.h>`.
 pub(super) fn plain_type(kind: &str) -> &'static str {
     match kind {
         "i8" => "signed char",
@@ -261,7 +263,8 @@ pub(super) fn plain_type(kind: &str) -> &'static str {
     }
 }
 
-/// The expression for a value behind a pointer, in the memory of these arguments; `None` where the program cannot get at it.
+/// The expression for a value behind a pointer, in the memory of these arguments; `None` if the program cannot access
+/// it.
 pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
     if place.is_global {
         return Some(globals::value(report, place));
@@ -291,7 +294,7 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     Some(by_offset(report, &format!("{and}{}", identifier(&place.variable)), place))
 }
 
-/// The expression for a member of a structure that the function fills in: that of this variable.
+/// The expression for a member of the structure `variable`, which the function fills in.
 pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
     let has_names = has_types(report) && !is_cxx_program(report) && is_of_variables(&place.expression);
     if has_names {
@@ -301,12 +304,12 @@ pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
     }
 }
 
-/// Does an expression consist of names, members and elements?
+/// Returns whether an expression consists of names, members and elements.
 fn is_of_variables(expression: &str) -> bool {
     expression.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c))
 }
 
-/// The value so many bytes behind an address.
+/// The expression for the value at a byte offset from an address.
 fn by_offset(report: &Report, address: &str, place: &Place) -> String {
     let kind = kind_named(&place.kind).map_or("u8", |_| place.kind.as_str());
     let type_name = plain_type(kind);

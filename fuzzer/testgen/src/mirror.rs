@@ -1,8 +1,9 @@
-//! Structures that a test program cannot name, declared again from the debug information: `struct filter_mirror` has the members of
-//! `filter` at the same places, so its variables have initializers as a person writes them.
+//! Structures that a test program cannot name, declared again from the debug information: `struct filter_mirror` has
+//! the members of `filter` at the same offsets, so its variables have readable initializers.
 //!
-//! Needed where the program has no definition of the type (its source is not there), where the type has no name, and in C++ for
-//! classes, which have no such initializers. Pointers are `void *`. What cannot be declared with the same layout stays bytes.
+//! A mirror is needed if the program has no definition of the type (its source is not available), if the type has no
+//! name, and in C++ for classes, which have no such initializers. Pointers are `void *`. A type that cannot be declared
+//! with the same layout stays an array of bytes.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -20,7 +21,7 @@ use super::{
     prologue::c_type,
 };
 
-/// Words of C++ that C may have as names of members.
+/// C++ keywords that can be member names in C.
 const KEYWORDS: [&str; 33] = [
     "and",
     "bool",
@@ -57,7 +58,7 @@ const KEYWORDS: [&str; 33] = [
     "xor",
 ];
 
-/// The type of the variables for a layout: `struct filter_mirror`, `void *`; `None` if it cannot be declared.
+/// The type of variables with this layout: `struct filter_mirror`, `void *`; `None` if it cannot be declared.
 pub(super) fn type_name(report: &Report, index: usize) -> Option<String> {
     let layout = report.signature.layouts.get(index)?;
     if layout.kind == "pointer" {
@@ -67,7 +68,7 @@ pub(super) fn type_name(report: &Report, index: usize) -> Option<String> {
     Some(format!("struct {}", tag(report, index)))
 }
 
-/// The definitions of the structures that the tests have variables of.
+/// The definitions of the mirrors that the tests use.
 pub(super) fn definitions(report: &Report) -> String {
     let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
     let memory = args.flatten().flat_map(|a: &Arg| &a.memory);
@@ -79,12 +80,12 @@ pub(super) fn definitions(report: &Report) -> String {
     }
     let definitions: String = known.into_values().collect();
     let is_pointed_to = includes_source(report) && !is_cxx_program(report) && !definitions.is_empty();
-    // The members of structures of the source have pointers to the types that these stand for.
+    // Members of the source's structures are pointers to the types that the mirrors replace.
     let pragma = "#pragma GCC diagnostic ignored \"-Wincompatible-pointer-types\"\n";
     if is_pointed_to { format!("\n{pragma}{definitions}") } else { definitions }
 }
 
-/// The tag: the name of the type, or what distinguishes it from others.
+/// The structure tag: the name of the type, with the index if another type has the same name.
 fn tag(report: &Report, index: usize) -> String {
     let own = |layout: &Layout| {
         let name = layout.type_name.trim_start_matches("struct ").trim_start_matches("union ");
@@ -118,7 +119,8 @@ fn definition(report: &Report, index: usize) -> Option<String> {
     ))
 }
 
-/// Can a program in this language declare the structure so that functions take and return it by value as the original?
+/// Returns whether a program in this language can declare the structure so that functions pass and return it by value
+/// as they do the original.
 pub(super) fn is_passed_alike(layout: &Layout, is_cxx: bool) -> bool {
     fn has_union(layout: &Layout) -> bool {
         layout.kind == "union" || layout.members.iter().any(has_union)
@@ -127,7 +129,7 @@ pub(super) fn is_passed_alike(layout: &Layout, is_cxx: bool) -> bool {
     !has_union(layout) && body().is_some_and(|(_, packed, _)| !packed)
 }
 
-/// Bytes of a type, and bits before a member, at most.
+/// Maximum size of a type in bytes, and maximum offset of a member in bits.
 const LARGEST: usize = 1 << 30;
 
 struct Writer {
@@ -135,7 +137,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The members of a structure of so many bytes, whether it must be packed, and its alignment.
+    /// The members of a structure with a size of `size` bytes, whether it must be packed, and its alignment.
     fn body(&self, members: &[Layout], size: usize, depth: usize) -> Option<(String, bool, usize)> {
         let members = flattened(members);
         if !self.has_names(&members) {
@@ -148,7 +150,7 @@ impl Writer {
         }
     }
 
-    /// Has each member a name that the program can have, and no other?
+    /// Returns whether each member has a unique name that the program can use.
     fn has_names(&self, members: &[Layout]) -> bool {
         let mut seen = std::collections::HashSet::new();
         let is_name = |name: &str| {
@@ -161,7 +163,7 @@ impl Writer {
 
     /// The declaration of a member, and its alignment.
     fn declaration(&self, m: &Layout, depth: usize) -> Option<(String, usize)> {
-        // A report may be a stranger's.
+        // The report may come from an untrusted source.
         if m.offset > LARGEST || m.bits > 64 || m.bytes()? > LARGEST {
             return None;
         }
@@ -179,7 +181,7 @@ impl Writer {
             let mut body = String::new();
             let mut largest = 1;
             for each in &m.members {
-                // What has no name cannot be initialized here, and one member is.
+                // An unnamed member cannot be initialized here, and one member must be.
                 let (text, align) =
                     self.declaration(each, depth + 1).filter(|_| !each.name.is_empty() && each.bits == 0)?;
                 let _ = writeln!(body, "{indent}  {text};");
@@ -193,7 +195,7 @@ impl Writer {
         Some((format!("struct{packed} {{\n{body}{indent}}} {}{dimensions}", m.name), align))
     }
 
-    /// The type of a number as it stands before a name, and its alignment.
+    /// The type of a number, as it appears before a name, and its alignment.
     fn number(&self, m: &Layout) -> Option<(String, usize)> {
         let kind = m.kind.as_str();
         let size = match kind {
@@ -228,13 +230,13 @@ impl Writer {
     }
 }
 
-/// The members with those of members without a name in their place. Of a union without a name it is its largest member: another one
-/// has no value in an input.
+/// The members, in which each unnamed member is replaced by its own members. An unnamed union is replaced by its
+/// largest member, because no other member has a value in an input.
 fn flattened(members: &[Layout]) -> Vec<Layout> {
     let mut all = Vec::new();
     for m in members {
         if !m.name.is_empty() || m.members.is_empty() {
-            // An empty base class, or an array of no element, takes no place.
+            // An empty base class, or an array without elements, takes no space.
             let is_empty = m.name.is_empty() && m.kind == "structure" || m.bytes() == Some(0);
             all.extend((!is_empty).then(|| m.clone()));
             continue;
@@ -246,12 +248,13 @@ fn flattened(members: &[Layout]) -> Vec<Layout> {
     all
 }
 
-/// Where the members of a structure come to lie by the rules of the System V ABI, and the padding that leads them to where they are.
+/// Computes the offsets of a structure's members by the rules of the System V ABI, and inserts the padding that moves
+/// them to their real offsets.
 struct Place<'a> {
     writer: &'a Writer,
     packed: bool,
     depth: usize,
-    /// Bits before the next member.
+    /// Offset of the next member in bits.
     at: usize,
     align: usize,
     paddings: usize,
@@ -275,7 +278,7 @@ impl<'a> Place<'a> {
         let _ = writeln!(self.text, "{}{text};", "  ".repeat(self.depth));
     }
 
-    /// Leads to this byte, where something of this alignment begins.
+    /// Inserts padding up to offset `byte`, where a member with this alignment begins.
     fn pad_to(&mut self, byte: usize, align: usize) -> Option<()> {
         let here = self.at.div_ceil(8);
         if !byte.is_multiple_of(align) || here > byte {
@@ -304,7 +307,7 @@ impl<'a> Place<'a> {
         Some(())
     }
 
-    /// A bit-field lies in one unit of its type.
+    /// Adds a bit-field, which must lie within one unit of its type.
     fn bit_field(&mut self, m: &Layout) -> Option<()> {
         let (text, unit) = self.writer.declaration(m, self.depth).filter(|_| !self.packed && m.elements.is_empty())?;
         let bits = 8 * unit;
@@ -349,7 +352,7 @@ mod tests {
         let members = [number("a", "i8", 1, 0), number("b", "f32", 4, 12)];
         let expected = "  signed char a;\n  unsigned char penfuzz_padding0[11];\n  float b;\n";
         assert_eq!(body(&members, 16), Some((expected.to_owned(), false, 4)));
-        // One whose size is larger than that of its members.
+        // The size is larger than that of the members.
         let expected = "  float b;\n  unsigned char penfuzz_padding0[12];\n";
         assert_eq!(body(&[number("b", "f32", 4, 0)], 16), Some((expected.to_owned(), false, 4)));
     }
@@ -358,7 +361,7 @@ mod tests {
     fn a_packed_structure_is_packed() {
         let members = [number("a", "i8", 1, 0), number("b", "f64", 8, 1)];
         assert_eq!(body(&members, 9), Some(("  signed char a;\n  double b;\n".to_owned(), true, 1)));
-        // Too large for its size.
+        // The members are too large for the size.
         assert_eq!(body(&members, 8), None);
     }
 

@@ -1,4 +1,4 @@
-//! Names of tests that say what each is about: its number, and the first branch that no test before it covers, or its end.
+//! Descriptive names of tests: number, and the first branch that no earlier test covers, or how the test ends.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use penfuzz_report::{
 
 use super::cases::Ending;
 
-/// Names the tests of a report, one after the other.
+/// Names the tests of a report in order.
 pub(super) struct Names<'a> {
     report: &'a Report,
     covered: BTreeSet<(usize, usize)>,
@@ -37,7 +37,7 @@ impl<'a> Names<'a> {
     fn branch(&self, site: usize, branch: usize) -> String {
         let Some(site) = self.report.sites.get(site) else { return String::new() };
         let outcome = site.branches.get(branch).map_or("", |b| b.outcome.as_str());
-        // A switch arm of many cases.
+        // A switch branch may have many case values.
         let outcome: String = outcome.chars().take(30).collect();
         format!("line_{}_{}", site.line, identifier(&outcome.replace('-', "minus_")))
     }
@@ -48,7 +48,7 @@ pub(super) fn identifier_of(report: &Report) -> String {
     tidy(&identifier(&report.function))
 }
 
-/// No two `_` in a row, which C++ reserves, and none at the end.
+/// Removes repeated `_`, which C++ reserves, and a `_` at either end.
 fn tidy(name: &str) -> String {
     let parts: Vec<_> = name.split('_').filter(|part| !part.is_empty()).collect();
     let name = parts.join("_");

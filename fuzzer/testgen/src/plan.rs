@@ -1,4 +1,4 @@
-//! What the test program is compiled from, for every build system.
+//! The files from which the test program is compiled, for every build system.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +16,30 @@ use super::{
 /// A file to compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
-    /// One of the emitted files, in the directory of the program.
+    /// An emitted file, in the directory of the program.
     Emitted(String),
-    /// One of the project's, by its absolute path.
+    /// A file of the project, by its absolute path.
     Project(PathBuf),
 }
 
-/// A file to compile, and how.
+/// A file to compile, with its options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unit {
     pub source: Source,
     pub options: Vec<String>,
-    /// Does a count of coverage include it?
+    /// Coverage counts include the file.
     pub is_counted: bool,
 }
 
-/// The whole program; the first unit is the program's own text.
+/// The whole program. The first unit is the program's own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub units: Vec<Unit>,
-    /// Words of the linker, without the framework's.
+    /// Linker arguments, without those of the framework.
     pub libs: Vec<String>,
-    /// Is one of the files C++?
+    /// One of the files is C++.
     pub is_cxx: bool,
-    /// Only for counts of coverage.
+    /// A file that only coverage builds need.
     pub counts: Option<Unit>,
 }
 
@@ -81,7 +81,7 @@ impl Plan {
         Self { units, libs: streams::linked(report).chain(absolute_flags(&report.libs)).collect(), is_cxx, counts }
     }
 
-    /// The directory that all files of the project lie in; `None` when there are none.
+    /// The common directory of the project's files; `None` if there are no files.
     pub fn project(&self) -> Option<PathBuf> {
         let mut files = self.units.iter().filter_map(|unit| match &unit.source {
             Source::Project(path) => path.parent(),
@@ -93,7 +93,7 @@ impl Plan {
                 common.pop();
             }
         }
-        // The root is no project.
+        // The root directory is not a project.
         (common.components().count() > 1).then_some(common)
     }
 }
@@ -117,8 +117,8 @@ fn program(report: &Report, access: Access, own_flags: &[String]) -> Unit {
     }
 }
 
-/// The options of what includes the source and calls the function. If it has the name of a function of the C library (`sqrtl`, `fmax`), compilers put
-/// a value, or an instruction, in place of the call.
+/// The options for a file that includes the source and calls the function. If the function has the name of a C library
+/// function (`sqrtl`, `fmax`), a compiler would replace the call by a value or an instruction.
 fn including(report: &Report, own_flags: &[String]) -> Vec<String> {
     let symbol = report.signature.symbol.as_str();
     let is_of_c = symbol.is_empty() || symbol == report.function;
@@ -126,8 +126,9 @@ fn including(report: &Report, own_flags: &[String]) -> Vec<String> {
     joined(own_flags).into_iter().chain(not_known).collect()
 }
 
-/// The option for a member function, which may be private, as may be a type in its class. A static one has no `this`: whether the scope
-/// in its symbol is a class or a namespace is not known.
+/// The option for a member function, which may be private, or have private types. A static member function has no
+/// `this`, and the symbol does not show whether a scope is a class or a namespace, so all functions with a scope get
+/// the option.
 pub(super) fn access_control(report: &Report) -> Option<String> {
     let is_scoped = report.signature.symbol.starts_with("_ZN");
     (is_scoped && is_cxx_program(report)).then(|| "-fno-access-control".to_owned())
@@ -148,14 +149,14 @@ fn sources(report: &Report) -> Vec<Compilation> {
     sources.into_iter().map(compilation).collect()
 }
 
-/// The flags without those of C's language levels, if the file is C++.
+/// The flags, without those of C language standards if the file is C++.
 #[must_use]
 pub fn in_language(flags: &[String], is_cxx: bool) -> Vec<String> {
     let is_level = |flag: &&String| flag.starts_with("-std=") && !flag.contains("++") || flag.as_str() == "-ansi";
     flags.iter().filter(|flag| !(is_cxx && is_level(flag))).cloned().collect()
 }
 
-/// Options with a value as one word each: build systems drop a word that they have seen before.
+/// Joins each option with its value into one word, because build systems drop repeated words.
 fn joined(flags: &[String]) -> Vec<String> {
     const WITH_VALUE: [&str; 9] = ["-I", "-D", "-U", "-L", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"];
     let mut out: Vec<String> = Vec::new();

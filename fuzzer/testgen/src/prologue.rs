@@ -18,10 +18,10 @@ use super::{
     sequence, streams,
 };
 
-/// The memory behind a pointer parameter is a whole number of cells of this size, as in the fuzzer.
+/// The memory behind a pointer parameter is a whole number of cells of this size in bytes, as in the fuzzer.
 const CELL_BYTES: usize = 16;
 
-/// The headers and the function under test: its declaration or its source. `needed` are further headers.
+/// The headers, and the declaration or the source of the function under test. `needed` has further `#include` lines.
 #[must_use]
 pub fn prologue(report: &Report, needed: &str) -> String {
     let any = if is_cxx_program(report) && memory::has_any(report) { ANY } else { "" };
@@ -39,7 +39,7 @@ pub fn prologue(report: &Report, needed: &str) -> String {
     }
 }
 
-/// The functions that the function under test gets as callbacks. Each returns what the test has set.
+/// The functions that the function under test receives as callbacks. Each returns the value that the test has set.
 fn stubs(report: &Report) -> String {
     let stub = |(i, kind): (usize, &String)| {
         let type_name = kind_named(kind).and_then(|_| c_type(kind, "")).unwrap_or("long");
@@ -54,7 +54,8 @@ fn stubs(report: &Report) -> String {
     types.to_owned() + &callbacks.iter().enumerate().map(stub).collect::<String>()
 }
 
-/// The project's own header, before any other: so it stands on its own, and may configure the others.
+/// Includes the project's own header before any other, because it may configure the others. This also checks that it
+/// compiles alone.
 fn header(report: &Report) -> String {
     let Some(header) = &report.header else { return String::new() };
     let lines: String =
@@ -99,7 +100,7 @@ pub(super) fn wrapper(report: &Report) -> Option<File> {
     Some((wrapper_name(report), text))
 }
 
-/// What stands for the address of a variable in C++, where a parameter may be a pointer or a reference.
+/// A wrapper for the address of a variable in C++, which converts to a pointer and to a reference.
 const MEMORY: &str = "
 template <class T> struct penfuzz_memory {
   T *at;
@@ -114,7 +115,7 @@ template <class T> penfuzz_memory<T> penfuzz_at(T *at)
 }
 ";
 
-/// The address of a variable as whatever pointer the parameter is.
+/// A wrapper for the address of a variable, which converts to any pointer type.
 const ANY: &str = "
 struct penfuzz_any {
   void *at;
@@ -123,13 +124,13 @@ struct penfuzz_any {
 };
 ";
 
-/// An argument whose address is passed.
+/// The expression that passes an address as an argument.
 pub(super) fn address(report: &Report, variable: &str, is_array: bool) -> String {
     let pointer = if is_array { variable.to_owned() } else { format!("&{variable}") };
     if has_references(report) { format!("penfuzz_at({pointer})") } else { pointer }
 }
 
-/// Can a parameter of the function be a reference?
+/// Returns whether a parameter of the function can be a reference.
 fn has_references(report: &Report) -> bool {
     match Access::of(report) {
         Access::Source | Access::Header => is_cxx_program(report),
@@ -137,7 +138,7 @@ fn has_references(report: &Report) -> bool {
     }
 }
 
-/// A program that includes this file, and then the headers `needed`.
+/// The head of a program that includes this file and then the headers `needed`.
 pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     let path = absolute(&file.to_string_lossy());
     let path = path.to_string_lossy();
@@ -146,8 +147,8 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
         let why = format!("the tests must include the source of {}, and its path is unknown", report.function);
         return format!("#include <stdio.h>\n\n#error {}\n", string(&why));
     }
-    // Before any header: the source may configure them. A `main` of its own must not be this program's.
-    // Some sources have macros by names that the standard headers declare.
+    // Included before any header, because the source may configure them. A `main` of the source must not be this
+    // program's. Some sources define macros whose names the standard headers declare.
     let undefined: String = ["abs", "min", "max"].iter().flat_map(|name| ["#undef ", name, "\n"]).collect();
     format!(
         "/* With its source, the function can be called by its name and types. */\n#define main program_main\n#include \
@@ -155,8 +156,8 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     )
 }
 
-/// The headers that only some programs need: for the floating-point environment, `errno`, and child processes. A library under test may have
-/// headers of its own by these names.
+/// The headers that only some programs need: for the floating-point environment, `errno`, and child processes. They are
+/// left out otherwise, because a library under test may have its own headers with these names.
 pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> String {
     let mut headers = Vec::new();
     if cases.iter().any(|c| c.errno || c.steps.iter().any(|s| s.errno)) {
@@ -172,8 +173,8 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
     headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
 }
 
-/// What the values of `cases` need of `<math.h>`. The header itself could be one of the library under test, or not agree with
-/// its source.
+/// Definitions of the `<math.h>` constants that the values of `cases` use. The header itself could be one of the
+/// library under test, or conflict with its source.
 pub(super) fn constants(cases: &[Case]) -> String {
     let calls =
         cases.iter().flat_map(|c| c.steps.iter().flat_map(|s| [&s.variables, &s.call]).chain([&c.variables, &c.call]));
@@ -201,7 +202,7 @@ fn declaration(report: &Report) -> String {
     }
     let spelling = |kind: &str, type_name: &str| spelled(report, kind, type_name);
     let result = match signature.result_kind.as_str() {
-        // A structure stays there.
+        // A structure is not returned through the wrapper.
         kind if Access::of(report) == Access::Wrapper && kind_named(kind).is_none() => "void".to_owned(),
         "" => mirrored(report, prototype::of_result(report)).unwrap_or_else(|| spelling("", &signature.result)),
         kind => spelling(kind, &signature.result),
@@ -245,8 +246,8 @@ pub(super) fn tested_name(report: &Report) -> String {
     }
 }
 
-/// The name with the namespaces and classes that its symbol has (`_ZN5outer5inner1fEd`), as the Itanium C++ ABI encodes them: each
-/// part behind its length. Those without a name, and names that are qualified already, are left out.
+/// The name with the namespaces and classes of its symbol (`_ZN5outer5inner1fEd`), which the Itanium C++ ABI encodes as
+/// length and name of each part. Unnamed scopes are left out. A name that is already qualified stays unchanged.
 pub(super) fn qualified(name: &str, symbol: &str) -> String {
     let Some(mut rest) = symbol.strip_prefix("_ZN").filter(|_| !name.contains("::")) else { return name.to_owned() };
     rest = rest.trim_start_matches(['K', 'V', 'r']);
@@ -279,16 +280,17 @@ fn parameter_type(parameter: &Parameter, spelled: &dyn Fn(&str, &str) -> String)
     spelled(&parameter.kind, &parameter.type_name)
 }
 
-/// The words of the types that C itself has. With the same words as the definition, a declaration agrees with that of any header:
-/// `long` and `long long` are different types.
+/// Keywords of the types that C itself has. A declaration with the same keywords as the definition agrees with that of
+/// any header: `long` and `long long` are different types.
 const WORDS: [&str; 10] = ["const", "signed", "unsigned", "char", "short", "int", "long", "float", "double", "_Bool"];
 
-/// Is it a type that C itself has?
+/// Returns whether it is a type of C itself.
 pub(super) fn spelled_type(type_name: &str) -> bool {
     !type_name.is_empty() && type_name.split(' ').all(|w| WORDS.contains(&w))
 }
 
-/// A type as the definition spells it if C itself has it, else the one of [`c_type`]; in the language of the program.
+/// A type in the language of the program: as the definition spells it if it is a type of C itself, otherwise the type
+/// of [`c_type`].
 pub(super) fn spelled(report: &Report, kind: &str, type_name: &str) -> String {
     let text = spelled_in_c(kind, type_name);
     if is_cxx_program(report) { text.replace("_Bool", "bool") } else { text }
@@ -307,7 +309,7 @@ pub(super) fn variable_type(report: &Report, kind: &str, type_name: &str) -> Str
     if is_cxx_program(report) { text.replace("_Bool", "bool") } else { text.to_owned() }
 }
 
-/// The C type of a kind; `void *` for a result that is any pointer; `None` when it has none.
+/// The C type of a kind; `void *` for a result that is any pointer; `None` if there is none.
 #[must_use]
 pub fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
     Some(match kind {
@@ -328,8 +330,8 @@ pub fn c_type(kind: &str, type_name: &str) -> Option<&'static str> {
     })
 }
 
-/// Values of a kind in the 16 bytes that the fuzzer has behind each pointer: a test must not give a function less that
-/// writes two values.
+/// Number of values of a kind in the 16 bytes behind each pointer in the fuzzer. A test must not provide less memory,
+/// because the function may write more than one value.
 #[must_use]
 pub fn cell_values(kind: &str) -> usize {
     let size = match kind {
@@ -341,7 +343,7 @@ pub fn cell_values(kind: &str) -> usize {
     CELL_BYTES / size
 }
 
-/// A zeroed variable that the function fills in. `has_types`: the source is included, and with it the variable's type.
+/// A zeroed variable that the function fills in. `has_types`: the program can name the variable's type.
 #[must_use]
 pub fn output(has_types: bool, parameter: &Parameter, variable: &str) -> String {
     if has_types {

@@ -1,4 +1,4 @@
-//! The prototype of a function with structures whose definitions the program does not have.
+//! The prototype of a function with structures whose definitions the program lacks.
 
 use penfuzz_report::{
     c_text::with_outputs,
@@ -8,13 +8,13 @@ use penfuzz_report::{
 
 use super::{mirror, prologue::spelled_type};
 
-/// A parameter or result that is no number and no pointer to one.
+/// How a parameter or result is passed that is neither a number nor a pointer to one.
 pub(super) enum Passed {
-    /// The address of something.
+    /// As an address.
     Address,
-    /// A structure: the number of its layout.
+    /// As a structure, with the index of its layout.
     Structure(usize),
-    /// A number of this type.
+    /// As a number of this type.
     Number(String),
 }
 
@@ -33,7 +33,8 @@ const STANDARD: [&str; 11] = [
     "uintptr_t",
 ];
 
-/// Can the program declare the function? A `static` one has no name outside its source.
+/// Returns whether the program can declare the function. It cannot declare a `static` one, which has no name outside
+/// its source.
 pub(super) fn is_possible(report: &Report) -> bool {
     let signature = &report.signature;
     let is_alike = |passed: Option<Passed>| match passed {
@@ -53,7 +54,7 @@ pub(super) fn is_possible(report: &Report) -> bool {
             .all(|(i, p)| is_number(&p.kind) || is_alike(of_parameter(report, i, p)))
 }
 
-/// How the result is passed, if it is no number.
+/// How the result is passed, if it is not a number.
 pub(super) fn of_result(report: &Report) -> Option<Passed> {
     let signature = &report.signature;
     if signature.result.trim_end().ends_with('*') {
@@ -62,7 +63,7 @@ pub(super) fn of_result(report: &Report) -> Option<Passed> {
     structure(report, signature.result_layout)
 }
 
-/// The same of a parameter.
+/// How a parameter is passed, if it is not a number.
 pub(super) fn of_parameter(report: &Report, i: usize, p: &Parameter) -> Option<Passed> {
     if p.pointer || p.is_output() || p.type_name.trim_end().ends_with(['*', '&']) {
         return Some(Passed::Address);

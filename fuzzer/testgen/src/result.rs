@@ -1,4 +1,4 @@
-//! Results that are structures: their numbers are checked one by one, as those behind pointers.
+//! Results that are structures. Their numbers are checked one by one, as are those behind pointers.
 
 use penfuzz_report::{
     arg::{Arg, Place, RESULT},
@@ -12,12 +12,12 @@ use super::{
     memory, mirror,
 };
 
-/// Is the value a number of the result?
+/// Returns whether the value is a number within the result.
 fn is_of_result(output: &Arg) -> bool {
     output.place.as_ref().is_some_and(|place| place.variable == RESULT)
 }
 
-/// What is checked behind the call, without numbers of a result that the program cannot look at.
+/// The values that are checked after the call, without numbers of a result that the program cannot access.
 pub(super) fn checked(report: &Report, test: &Test) -> Vec<Arg> {
     let has_variable = variable(report, test).is_some();
     test.outputs.iter().filter(|o| has_variable || !is_of_result(o)).cloned().collect()
@@ -36,18 +36,19 @@ pub(super) fn variable(report: &Report, test: &Test) -> Option<String> {
         _ => {}
     }
     let is_cxx = is_cxx_program(report);
-    // Where something happens around the call, the variable is declared before, and a class may have no constructor for that.
+    // If other statements run around the call, the variable is declared before it, and a class may have no default
+    // constructor.
     let is_apart = test.errno.is_some() || test.args.last().is_some_and(Arg::is_rounding);
     if is_cxx && is_apart && !layout.is_plain {
         return None;
     }
-    // In C++ only this name has the scopes.
+    // In C++, only the name in the layout is qualified.
     let names =
         if is_cxx { [&layout.type_name, &String::new()] } else { [&report.signature.result, &layout.type_name] };
     names.into_iter().find(|name| memory::is_type(name)).map(|name| comment(name))
 }
 
-/// The number of the layout that the program declares again for the result.
+/// The index of the layout that the program declares again for the result.
 pub(super) fn mirrored(report: &Report) -> Option<usize> {
     let is_needed = Access::of(report) == Access::Prototype && layout(report).is_some();
     report.signature.result_layout.filter(|_| is_needed)
@@ -58,7 +59,7 @@ fn layout(report: &Report) -> Option<&Layout> {
     (layout.kind == "structure" || layout.kind.starts_with("complex")).then_some(layout)
 }
 
-/// Has the program the members of the result by their names, and may it use them?
+/// Returns whether the program can access the members of the result by name.
 pub(super) fn has_members(report: &Report, place: &Place) -> bool {
     place.variable == RESULT && (!is_cxx_program(report) || layout(report).is_some_and(|l| l.is_plain))
 }

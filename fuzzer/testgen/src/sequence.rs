@@ -1,4 +1,4 @@
-//! Sequences of calls as C: the objects that makers make, and one call after another.
+//! Sequences of calls as C text: the objects that makers create, and one call after another.
 
 use penfuzz_report::{
     arg::{Arg, Called, Object, calls_of},
@@ -14,13 +14,13 @@ use super::{
     result,
 };
 
-/// The last part of a name with scopes, without the arguments of a template.
+/// The last part of a qualified name, without template arguments.
 fn short(name: &str) -> &str {
     let name = name.split('<').next().unwrap_or(name);
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// Must the program declare the maker by its symbol?
+/// Returns whether the program must declare the maker by its symbol.
 fn is_declared(report: &Report, maker: &Maker) -> bool {
     let is_c = !maker.signature.symbol.starts_with("_Z");
     is_c && match Access::of(report) {
@@ -39,8 +39,8 @@ fn maker_name(report: &Report, maker: &Maker) -> String {
     if symbol.starts_with("_Z") { qualified(&callable(&maker.function), symbol) } else { identifier(&maker.function) }
 }
 
-/// Declarations of the makers that neither the source nor the header declares. Pointers are those to anything: the types may have no
-/// name here.
+/// Declarations of the makers that neither the source nor the header declares. Pointers are `void *`, because the
+/// program may not be able to name their types.
 pub(super) fn declarations(report: &Report) -> String {
     let makers = report.signature.makers.iter().filter(|m| is_declared(report, m));
     makers
@@ -69,12 +69,12 @@ pub(super) fn declarations(report: &Report) -> String {
         .collect()
 }
 
-/// The maker of a call.
+/// The maker that a call calls; `None` for the function under test.
 fn maker_of<'a>(report: &'a Report, called: &Called) -> Option<&'a Maker> {
     report.signature.makers.get(called.maker?)
 }
 
-/// Is the object a variable of its own class, made by its constructor?
+/// Returns whether the object is a variable of its own class, initialized by its constructor.
 fn is_constructed(report: &Report, called: &Called, object: &Object) -> bool {
     let Some(maker) = maker_of(report, called) else { return false };
     let is_constructor = maker.signature.parameters.first().is_some_and(|p| p.name == "this")
@@ -82,7 +82,7 @@ fn is_constructed(report: &Report, called: &Called, object: &Object) -> bool {
     object.size > 0 && is_constructor && is_cxx_program(report) && has_types(report)
 }
 
-/// Is the object a variable of its own type?
+/// Returns whether the object is a variable of its own type.
 fn is_typed(report: &Report, object: &Object) -> bool {
     has_types(report) && !is_cxx_program(report) && memory::is_type(&object.type_name)
 }
@@ -91,18 +91,18 @@ fn objects(args: &[Arg]) -> impl Iterator<Item = (&Called, &Object)> {
     args.iter().filter_map(|a| a.called.as_ref()).filter_map(|c| Some((c, c.object.as_ref()?)))
 }
 
-/// The object that an argument leads to.
+/// The object that an argument refers to, and the call that creates it.
 fn object_of<'a>(all: &'a [Arg], arg: &Arg) -> Option<(&'a Called, &'a Object)> {
     let name = arg.hex.trim_start_matches('&');
     objects(all).find(|(_, o)| o.variable == name)
 }
 
-/// Is the variable an object that a constructor makes?
+/// Returns whether the variable is an object that a constructor initializes.
 pub(super) fn is_object_of_class(report: &Report, all: &[Arg], variable: &str) -> bool {
     objects(all).any(|(called, o)| o.variable == variable && is_constructed(report, called, o))
 }
 
-/// What is passed for an object that a maker has made; `None` for any other argument.
+/// The expression that passes an object that a maker created; `None` for any other argument.
 pub(super) fn passed(report: &Report, is_reference: bool, arg: &Arg, all: &[Arg]) -> Option<String> {
     let (called, object) = object_of(all, arg)?;
     let (name, type_name) = (identifier(&object.variable), comment(&object.type_name));
@@ -118,14 +118,14 @@ pub(super) fn passed(report: &Report, is_reference: bool, arg: &Arg, all: &[Arg]
     })
 }
 
-/// The call of a member function of an object that a maker has made.
+/// The call of a member function of an object that a maker created.
 pub(super) fn method(report: &Report, all: &[Arg], this: &Arg, name: &str, rest: &str) -> Option<String> {
     let (called, object) = object_of(all, this)?;
     let variable = identifier(&object.variable);
     Some(if object.size == 0 {
         format!("{variable}->{name}({rest})")
     } else if is_constructed(report, called, object) {
-        // Of a class without virtual bases or a template there is only this function of the name.
+        // The unqualified name is unique in a class that is not a template and has no virtual bases.
         let own = if name.contains('<') { name } else { short(name) };
         format!("{variable}.{own}({rest})")
     } else {
@@ -136,17 +136,17 @@ pub(super) fn method(report: &Report, all: &[Arg], this: &Arg, name: &str, rest:
 /// A call with its variables.
 struct Written {
     variables: String,
-    /// What makes the object, if it is more than the call.
+    /// The statement that creates the object, if it is more than the call.
     statement: Option<String>,
     call: String,
     outputs: Vec<Check>,
     result: Option<Check>,
     result_type: Option<String>,
-    /// Of a maker that hands over a pointer: an expression that makes the call and is 1 if the pointer is null.
+    /// For a maker that returns or stores a pointer: an expression that makes the call and is 1 if the pointer is null.
     makes_nothing: Option<String>,
 }
 
-/// A test of a sequence: all calls but the last are its steps.
+/// A test of a sequence. All calls except the last are its steps.
 pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> Case {
     let calls = calls_of(&test.args);
     let mut number = 0;
@@ -166,7 +166,7 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
         .enumerate()
         .map(|(i, w)| Step {
             variables: w.variables,
-            // A declaration that makes an object stands in no block of its own.
+            // A declaration that creates an object must not be in a nested block.
             errno: looks_at_errno && w.statement.is_none(),
             checks: w.result.into_iter().chain(errno_of(i)).filter(|_| w.statement.is_none()).collect(),
             result: w.result_type.filter(|_| w.statement.is_none()),
@@ -197,7 +197,7 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
     Case { steps, variables, call, result, checks, errno: looks_at_errno, ..case }
 }
 
-/// `number`: of the call among those of the function under test, from 1.
+/// Writes a call. `number` is its number among the calls of the function under test, from 1.
 fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], number: usize) -> Written {
     let maker = maker_of(report, called);
     let function = match (maker, called.maker) {
@@ -267,7 +267,7 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
     Written { variables, statement, call, outputs, result, result_type, makes_nothing }
 }
 
-/// The pointer to the variable where a maker stores its pointer; `None` for any other argument.
+/// The address of the variable where a maker stores its pointer; `None` for any other argument.
 pub(super) fn stored(report: &Report, function: &Callee, i: usize, arg: &Arg, all: &[Arg]) -> Option<String> {
     let (_, object) = object_of(all, arg).filter(|_| !function.is_tested)?;
     let is_own = object.size == 0 && object.parameter == Some(i);

@@ -1,4 +1,5 @@
-//! What a test program needs to run a whole program, and to give the function under test standard input and files.
+//! Code that a test program needs to test a whole program, and to provide standard input and files to the function
+//! under test.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use super::access::is_cxx_program;
 /// The name by which the tests call the `main` of a whole program.
 pub(super) const MAIN: &str = "__real_main";
 
-/// What the linker needs for a whole program: the process begins with `__wrap_main`.
+/// Linker options for a whole program: the process begins with `__wrap_main`.
 pub(super) fn linked(report: &Report) -> impl Iterator<Item = String> {
     report.is_program().then(|| "-Wl,--wrap=main".to_owned()).into_iter()
 }
@@ -29,7 +30,7 @@ pub(super) fn entry(report: &Report, parameters: &str) -> String {
     format!("/* The linker makes the process begin here. */\n{again}{linkage}int __wrap_main({parameters})")
 }
 
-/// The `main` under test.
+/// The declaration of the `main` under test.
 pub(super) fn declaration(report: &Report, linkage: &str) -> String {
     let signature = &report.signature;
     let parameters: Vec<_> = signature.parameters.iter().map(|p| comment(&p.type_name)).collect();
@@ -38,8 +39,9 @@ pub(super) fn declaration(report: &Report, linkage: &str) -> String {
     format!("{linkage} {} {MAIN}({parameters});\n", identifier(&signature.result))
 }
 
-/// Functions that make a text standard input, or a file. Headers declare what they need only with extensions, which the options of the
-/// program may exclude; in C++ they always do.
+/// Functions that make a text the standard input, or a file. In C, headers declare the functions that these need only
+/// as extensions, which the program's options may exclude, so they are declared here. In C++, headers always declare
+/// them.
 pub(super) fn helpers(report: &Report) -> String {
     let args: Vec<&Arg> =
         report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args)).flatten().collect();
@@ -71,7 +73,7 @@ pub(super) fn helpers(report: &Report) -> String {
     out
 }
 
-/// In a process of its own, before anything is read. A program with children includes what declares `dup2`.
+/// Runs in a child process before anything is read. A program with children includes the header that declares `dup2`.
 const INPUT: &str = "
 /* Makes standard input this text. */
 static void penfuzz_input(const char *text, unsigned n)

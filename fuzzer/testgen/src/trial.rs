@@ -1,4 +1,5 @@
-//! A program that a compiler accepts if and only if it accepts the emitted one: to find out which header declares the function.
+//! A program that a compiler accepts if and only if it accepts the emitted one. It is compiled to find out which header
+//! declares the function.
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_report::{
@@ -12,12 +13,12 @@ use super::{
     prologue::{constants, headers, prologue},
 };
 
-/// The prologue of the program, and a function that calls the function under test as the emitted tests do: with their variables, or with
-/// zeros where they have no types of the project.
+/// The prologue of the program, and a function that calls the function under test as the emitted tests do: with their
+/// variables, or with zeros if they use no types of the project.
 #[must_use]
 pub fn trial(report: &Report) -> String {
     let mut report = report.clone();
-    // In the language of the program.
+    // The exception type decides the language of the program.
     let throws = report.tests.iter().find_map(|t| t.throws.clone());
     // A header may declare a type that only the source defines.
     let is_needed = |args: &&Vec<Arg>| args.iter().any(|a| a.is_call() || !a.memory.is_empty());
@@ -47,7 +48,7 @@ pub fn trial(report: &Report) -> String {
     out
 }
 
-/// An argument for each parameter that takes one.
+/// A zero argument for each parameter that takes one.
 fn zeros(report: &Report) -> Vec<Arg> {
     let parameters = report.signature.parameters.iter().filter(|p| p.kind != OUTPUT_KIND);
     parameters

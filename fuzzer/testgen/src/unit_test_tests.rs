@@ -1,4 +1,4 @@
-//! The emitted programs are compiled, run and measured by gcc and gcov.
+//! Compiles the emitted programs, runs them, and measures them with gcc and gcov.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,8 +13,8 @@ use penfuzz_system::console;
 
 use super::*;
 
-/// Writes the source and the program of the report, whose paths must lie in `dir`, and runs the command line
-/// that the program's header gives. What it prints.
+/// Writes the source and the program of the report, whose paths must be in `dir`, and runs the command line in the
+/// program's header. Returns its output.
 fn follow_the_header(dir: &Path, report: &Report, source: &str) -> String {
     fs::write(&report.signature.file, source).unwrap();
     fs::write(dir.join(file_name(report)), program(report)).unwrap();
@@ -27,7 +27,7 @@ fn follow_the_header(dir: &Path, report: &Report, source: &str) -> String {
     text
 }
 
-/// The example with its source at another place.
+/// The example with its source at another path.
 fn moved_to(path: &Path) -> Report {
     let mut report = example::report();
     report.signature.file = path.to_string_lossy().into_owned();

@@ -25,7 +25,8 @@ pub(super) fn harvest(kind: Kind, floats: &[u64], integers: &[i64], emit: &mut d
     }
 }
 
-/// The interpretations that are compared most often: the number, and the word of an encoding with sign and exponent.
+/// The interpretations that programs compare most often: the number, and the word of an encoding with sign and
+/// exponent.
 fn as_itself(kind: Kind, c: i64, emit: &mut dyn FnMut(u64)) {
     match kind {
         Kind::F64 => {

@@ -16,10 +16,19 @@ use libafl_bolts::rands::Rand;
 
 use crate::view::Kind;
 
-/// Two lists of raw bits per kind, each without repetition: values harvested from the program, and special values. And
-/// the tokens of the program.
+/// Two lists of raw bits per kind, each without repetition: values harvested from the program, and special values. It
+/// also holds the tokens of the program.
 ///
 /// The default is [`Dictionary::general`].
+///
+/// # Example
+/// ```
+/// use penfuzz_mutators::{dictionary::Dictionary, view::Kind};
+///
+/// // `if (ix >= 0x7ff00000)` compares the high word of a double.
+/// let dictionary = Dictionary::new(&[], &[0x7ff0_0000]);
+/// assert!(dictionary.harvested(Kind::F64).contains(&f64::INFINITY.to_bits()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dictionary {
     /// Indexed by `Kind as usize`.
@@ -45,7 +54,7 @@ impl Dictionary {
         Self { lists, tokens: Vec::new() }
     }
 
-    /// Adds tokens: strings, without a 0 byte behind, and characters that the program compares with. Empty ones and
+    /// Adds tokens: strings, without the final 0 byte, and characters with which the program compares. Empty ones and
     /// repetitions are dropped.
     #[must_use]
     pub fn with_tokens(mut self, tokens: impl IntoIterator<Item = Vec<u8>>) -> Self {
@@ -113,8 +122,8 @@ impl List {
     }
 }
 
-/// What `values` emits, cut to the kind's width, in the order of the first occurrences. Generated code has tens of thousands of
-/// constants, so repetitions are not searched for in the list.
+/// The values that `values` emits, truncated to the kind's width, in the order of their first occurrences. Generated
+/// code has tens of thousands of constants, so a set finds the repetitions.
 fn each_once(kind: Kind, values: impl FnOnce(&mut dyn FnMut(u64))) -> Vec<u64> {
     let (mut list, mut known) = (Vec::new(), HashSet::new());
     values(&mut |raw| {

@@ -1,4 +1,5 @@
-//! Special values: those that numeric code treats separately, or at which it rounds or overflows, whatever it computes.
+//! Special values: those that numeric code treats separately, or at which it rounds or overflows, independent of the
+//! function that it computes.
 
 use core::f64::consts::{E, FRAC_PI_2, FRAC_PI_4, LN_2, PI, SQRT_2};
 
@@ -42,7 +43,7 @@ fn floats(kind: Kind, emit: &mut dyn FnMut(u64)) {
     for exponent in exponents(kind) {
         both(kind.from_real(2f64.powi(exponent)));
     }
-    // The largest argument of which the exponential function is finite, and the magnitude of the one where it
+    // The largest argument for which the exponential function is finite, and the magnitude of the one at which it
     // underflows.
     for real in [709.782_712_893_384, 745.133_219_101_941_1, 88.722_83, 103.972_08] {
         both(kind.from_real(real));

@@ -1,10 +1,12 @@
-//! Windows whose best arguments are computed, where the roundings of a run are known.
+//! Windows whose best arguments are computed from the roundings of one run.
 //!
-//! In a window of some millions of neighbouring arguments, the roundings of one run at its middle ([`Roundings`]) tell the errors at all others. So
-//! what the largest error in a window can be, and what will be missing to that, is known without sampling: windows are compared by it. In
-//! the best of them the arguments at which all roundings go the same way are points of a lattice near a corner of a box, and are enumerated
-//! (`lattice.rs`), at the cost of some hundred evaluations for what uniform samples find in millions. Lattices for inputs that are hard to round: Stehle, Lefevre and
-//! Zimmermann, *Searching Worst Cases of a One-Variable Function Using Lattice Reduction*, 2005; here they are for worst errors.
+//! In a window of some millions of neighbouring arguments, the roundings of one run at its middle ([`Roundings`])
+//! predict the errors at all other points. So the largest error that a window can have (its *potential*), and the
+//! expected deficit of its best point, are known without sampling, and windows are compared by them. The arguments at
+//! which all roundings have the same direction are points of a lattice near a corner of a box. In the best windows they
+//! are enumerated (`lattice.rs`), at the cost of some hundred evaluations; uniform samples take millions to find them.
+//! Lattices were used for inputs that are hard to round: Stehle, Lefevre and Zimmermann, *Searching Worst Cases of a
+//! One-Variable Function Using Lattice Reduction*, 2005; here they find the worst errors.
 
 use libafl_bolts::rands::Rand;
 
@@ -19,34 +21,35 @@ use super::{
 };
 use crate::evaluate::Stop;
 
-/// The points of a window, at least.
+/// Minimum number of points of a window.
 const FEWEST: f64 = 2048.0;
-/// The share of what is missing that bends may be.
+/// Maximum error of the linear model (by the quadratic terms), as a share of the expected deficit.
 const BENT: f64 = 0.25;
-/// Arguments of a window that are to be expected in an enumeration, at most and at least, and that are evaluated at most.
+/// Number of points expected in an enumeration: the intended number, and the least at which an enumeration is worth its
+/// cost. [`EVALUATED`] is the maximum number of points that are evaluated.
 const EXPECTED: f64 = 8.0;
 const HOPELESS: f64 = 1e-6;
 const EVALUATED: usize = 48;
-/// The share of the largest error by which an error may differ from what was expected.
+/// Tolerance of a prediction, relative to the error.
 const TOLERANCE: f64 = 0.02;
-/// Points that are tried before a window counts, and those that must be right.
+/// Number of points evaluated to confirm a window, and how many predictions must be right.
 const TRIED: usize = 4;
 const RIGHT: usize = 2;
-/// Nodes of an enumeration.
+/// Maximum number of nodes of an enumeration.
 const NODES: usize = 20_000;
-/// Standard deviations of what is fixed in a window, in the best of some thousand windows.
+/// Value of the fixed error in the best of some thousand windows, in standard deviations.
 const BEST_FIXED: f64 = 3.0;
-/// By how much the square of a distance may grow with each dimension, the mean of which is 1.
+/// Limit of the squared distance per dimension of an enumeration; the mean is 1.
 const LIMIT: f64 = 0.9;
 
-/// A window.
+/// A window with the model that predicts its errors.
 #[derive(Debug)]
 pub(super) struct Aim {
     pub middle: u64,
     pub frame: Frame,
-    /// The index of the sign of the errors.
+    /// Index of the sign of the errors to maximize: 0 for positive, 1 for negative.
     sign: usize,
-    /// What is to be expected as the largest error.
+    /// The expected value of the largest error.
     pub expected: f64,
     phases: Phases,
     roundings: Roundings,
@@ -54,7 +57,7 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// Around a point. `None` where all errors are the same, or too few points have errors that are known.
+    /// The window around a point. `None` if all errors are equal, or if too few points have predictable errors.
     pub fn new(middle: u64, frame: Frame, roundings: Roundings) -> Option<Self> {
         let phases = Phases::new(&roundings, &frame);
         if phases.fine.is_empty() {
@@ -67,26 +70,27 @@ impl Aim {
         me.narrow(share).then_some(me)
     }
 
-    /// What is to be expected to be missing at its best point.
+    /// The expected deficit of its best point: the potential minus the error there.
     fn missing(&self) -> f64 {
         Corner::with_points_of_all(&self.phases, self.sign, self.frame.points() * self.phases.share()).missing
     }
 
-    /// Leaves this share of it. False where that is too little.
+    /// Narrows the window to this share. Returns false if too few points are left.
     fn narrow(&mut self, share: f64) -> bool {
         self.frame.narrow(share);
         self.expected = self.phases.potential(self.sign) - self.missing();
         self.frame.points() >= FEWEST && self.expected.is_finite()
     }
 
-    /// What is to be expected in windows beside it, where what is fixed in each is at its best.
+    /// The expected largest error of windows next to it, if the fixed error is the best of all of them.
     pub fn reach(&self) -> f64 {
         let fixed = self.roundings.fixed;
         let its_error = if self.sign == 0 { fixed.error } else { -fixed.error };
         self.expected + BEST_FIXED * fixed.deviation - its_error
     }
 
-    /// Points at which the error is to be expected nearest to its potential, and this error. Returns how many are to be expected above `beyond`.
+    /// Stores the points whose predicted errors are closest to the potential and above `beyond` in `found`, with these
+    /// errors, largest first. Returns the expected number of points above `beyond`.
     pub fn best(&self, beyond: f64, found: &mut Vec<(f64, Steps)>) -> f64 {
         found.clear();
         let points = self.frame.points() * self.phases.share();
@@ -123,11 +127,12 @@ impl Aim {
         hopes
     }
 
-    /// By what each coordinate is multiplied, so that its deviation from the target is 1, and the target: in the corner of errors of this sign.
+    /// The factor of each coordinate that makes its standard deviation from the target 1, and the target: the mean
+    /// point of the corner for errors of this sign.
     fn towards(&self, corner: &Corner, sign: f64) -> (Vector, Vector) {
         let (mut scales, mut target) = ([0.0; DIMENSIONS], [0.0; DIMENSIONS]);
         let first = self.phases.first;
-        // The standard deviation of what is evenly distributed between -1 and 1.
+        // The reciprocal of the standard deviation of a uniform distribution on [-1, 1].
         scales[..first].fill(3f64.sqrt());
         for (target, centre) in target[..first].iter_mut().zip(self.frame.centre()) {
             *target = 3f64.sqrt() * centre;
@@ -140,8 +145,9 @@ impl Aim {
         (scales, target)
     }
 
-    /// Does it have the errors that are to be expected, at enough points? Leaves the part of it that is nearer to its middle than those at which it has not, if
-    /// all others are there: beyond it operations are others.
+    /// Evaluates some points, and returns whether enough of them have the predicted errors. If all right predictions
+    /// are closer to the middle than all wrong ones, narrows the window to the part before the nearest wrong one:
+    /// beyond it the run has other operations.
     pub fn confirm<F: Height, R: Rand>(
         &mut self,
         f: &mut F,
@@ -167,12 +173,12 @@ impl Aim {
         Ok(right >= RIGHT && (!is_inside || self.narrow(nearest_wrong)))
     }
 
-    /// Is this the error, or nearly, that is to be expected after so many steps?
+    /// Whether `value` is the predicted error at these steps, within the tolerance.
     fn expects(&self, k: Steps, value: f64) -> bool {
         (self.errors.at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0)
     }
 
-    /// A point of the lattice: with these last bits.
+    /// A lattice point with these last bits, near the middle.
     fn begin(&self, scales: &Vector, bits: &Bits) -> Vector {
         let phases = &self.phases;
         let mut values = [0.0; DIMENSIONS];
@@ -190,7 +196,7 @@ impl Aim {
         begin
     }
 
-    /// The basis: one step of each variable, which leaves its last bits.
+    /// The basis of the lattice: one vector per variable, for a step that keeps the last bits of the variable.
     fn vectors(&self, scales: &Vector) -> [Vector; DIMENSIONS] {
         let phases = &self.phases;
         let mut vectors = [[0.0; DIMENSIONS]; DIMENSIONS];
@@ -212,7 +218,7 @@ impl Aim {
         vectors
     }
 
-    /// The part of a vector that tells where in the window it is.
+    /// Sets the part of a vector that gives the place in the window.
     fn place(&self, vector: &mut Vector, scales: &Vector, values: &Vector) {
         let forms = self.frame.forms([values[0], values[1]]);
         for ((x, scale), form) in vector.iter_mut().zip(scales).zip(forms).take(self.phases.first) {
@@ -220,12 +226,12 @@ impl Aim {
         }
     }
 
-    /// By how much the exact value before a fine rounding moves with the variables before it.
+    /// The change of the exact value before fine rounding `i`, for these changes of the variables before it.
     fn moved(&self, i: usize, values: &Vector) -> f64 {
         self.phases.fine[i].moves[..self.phases.first + i].iter().zip(values).map(|(m, v)| m * v).sum()
     }
 
-    /// The value nearest to `exact` that a rounding can have, which is `left` beside multiples of its modulus.
+    /// The value nearest to `exact` that fine rounding `i` can have: `left` plus a multiple of its modulus.
     fn nearest(&self, i: usize, exact: f64, left: f64) -> f64 {
         let modulus = f64::from(self.phases.modulus[self.phases.first + i]);
         nearest((exact - left) / modulus).mul_add(modulus, left)
@@ -249,7 +255,7 @@ mod tests {
         Frame::neighbours(HALF_TESTED as f64)
     }
 
-    /// A run with so many roundings, each of which depends on the one before it.
+    /// A run of `n` roundings, each of which depends on the one before it.
     fn random(n: usize, rng: &mut StdRand) -> Roundings {
         let mut unit = || (rng.next() >> 11) as f64 / (1u64 << 53) as f64;
         let mut all = Vec::new();
@@ -264,7 +270,7 @@ mod tests {
         Roundings { error: all.iter().map(|r| r.weight * r.error).sum(), all, ..Roundings::default() }
     }
 
-    /// All arguments of the window are tried beside.
+    /// Compares with an evaluation of all arguments of the window.
     #[test]
     fn the_best_arguments_of_a_window_are_found() {
         let mut rng = StdRand::with_seed(1);
@@ -284,12 +290,12 @@ mod tests {
             );
             shares.push(found.first().map_or(0.0, |f| f.0) / best);
         }
-        // The third and tenth best are good, too: the enumeration is pruned.
+        // The enumeration is pruned, so it may find the third or tenth best point instead.
         assert!(shares.iter().all(|s| *s > 0.93), "{shares:?}");
         assert!(shares[..3].iter().all(|s| *s > 0.995), "{shares:?}");
     }
 
-    /// A run as it is in `x + x / (1 - x)` and halves of that: its roundings depend on last bits.
+    /// A run like that of `x + x / (1 - x)` and halves of it: its roundings depend on last bits.
     fn halves(rng: &mut StdRand) -> Roundings {
         let mut error = || ((rng.next() >> 11) as f64 / (1u64 << 53) as f64) - 0.5;
         let of = |error, weight, slope, on: &[(usize, f64)]| {
@@ -330,7 +336,8 @@ mod tests {
         assert!(times >= 14, "the best argument of a window was found {times} times");
     }
 
-    /// Errors are as a run in the middle tells up to so many positions from it, and every other one if that is wanted.
+    /// A function whose errors are the predicted ones up to a distance from the middle; with `is_alternating`, only at
+    /// every second position.
     struct Known<'a> {
         aim: &'a Aim,
         up_to: i64,

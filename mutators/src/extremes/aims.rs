@@ -1,4 +1,4 @@
-//! Where the windows of aims lie.
+//! The choice of predicted windows: where they lie, and which of them are evaluated.
 
 use libafl_bolts::rands::Rand;
 
@@ -15,45 +15,48 @@ use super::{
 };
 use crate::{evaluate::Stop, view::Kind};
 
-/// Windows that are looked at in one turn, and those of each kind that waited and whose best arguments are computed.
+/// Number of windows proposed per round. [`TAKEN`] is the number of waiting windows of each kind whose best arguments
+/// are computed per round.
 const PROPOSED: usize = 256;
 const TAKEN: usize = 48;
-/// Windows of each kind that wait.
+/// Maximum number of waiting windows of each kind.
 const WAITING: usize = 128;
-/// Places beside which new windows lie, and the bits of a neighbourhood, of which the best is kept.
+/// Number of places next to which new windows lie. Of places whose positions are equal without the last [`NEAR`] bits,
+/// only the best is kept.
 const PLACES: usize = 32;
 const NEAR: u32 = 40;
-/// Bits of a wider area.
+/// Bits of a position within a wider area.
 const WIDE: u32 = 48;
-/// The least exponent of the distance of neighbours to such a place.
+/// Least binary exponent of the distance between such a place and a new window of neighbours.
 const NEAREST: u32 = 24;
-/// Half the width of a window of neighbours, in positions, at most.
+/// Maximum half width of a window of neighbours, in positions.
 const HALF: f64 = 16_777_216.0;
-/// In a window of congruent arguments, half of the interval in which what is left by the period is, at most.
+/// Maximum half width of the interval of remainders in a window of congruent arguments.
 const LEFT: f64 = 1.0 / 536_870_912.0;
-/// How often a place is drawn, until it is in no window that was looked at.
+/// Number of attempts to draw a place outside all visited windows.
 const DRAWN: usize = 8;
-/// The share of a window beside its middle that is not looked at again, whatever comes of it.
+/// Share of a window around its middle that counts as visited even if the window is not confirmed.
 const UNKNOWN: f64 = 0.125;
-/// Windows in a row whose roundings are not known, or not right, after which none are tried.
+/// Maximum number of consecutive windows of one kind without known and correct roundings; then this kind is given up.
 const FRUITLESS: usize = 512;
-/// Windows of one kind are looked at once in so many turns: congruent arguments where the largest error to be expected in them is below this share of that of others,
-/// neighbours while the largest error of all is one of congruent arguments.
+/// One window in [`RARELY`] is of the less promising kind. Congruent arguments are less promising if their largest
+/// expected error is below [`BEHIND`] times that of neighbours. Neighbours are, while the global best value was found
+/// in a window of congruent arguments.
 const BEHIND: f64 = 0.8;
 const RARELY: usize = 6;
 
-/// What the points of a window are.
+/// The kind of a window: how its points are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Points {
     Neighbours,
-    /// Arguments of which a period leaves nearly the same.
+    /// Arguments with nearly equal remainders modulo a period.
     Congruent,
 }
 
 impl Points {
     const ALL: [Self; 2] = [Self::Neighbours, Self::Congruent];
 
-    /// The window around this point.
+    /// The window around this position; `None` if this kind has none there.
     fn frame(self, middle: u64, ends: (u64, u64)) -> Option<Frame> {
         if self == Self::Neighbours {
             return Some(Frame::neighbours(HALF));
@@ -64,12 +67,12 @@ impl Points {
         Some(Frame::congruent(&jumps, LEFT, (away(binade.0.max(ends.0)), away(binade.1.min(ends.1)))))
     }
 
-    /// Equal where places are neighbours.
+    /// The number of the neighbourhood of a position; equal for places that are close to each other.
     fn neighbourhood(self, at: u64) -> u64 {
         if self == Self::Neighbours { at >> NEAR } else { period::neighbourhood(at) }
     }
 
-    /// In which of the smallest parts of windows a place is.
+    /// The number of the smallest part of windows (see [`Seen`]) that contains a position.
     fn part(self, at: u64) -> u64 {
         if self == Self::Neighbours {
             return at / (HALF as u64 / seen::FINEST);
@@ -77,13 +80,13 @@ impl Points {
         period::part(at, (core::f64::consts::TAU / LEFT) as u64 * seen::FINEST)
     }
 
-    /// Where windows may have too little in common with what is expected of them.
+    /// The areas of a position, for each of which expected and found points are compared.
     fn areas(self, at: u64) -> Areas {
         [self.neighbourhood(at), if self == Self::Neighbours { at >> WIDE } else { self.neighbourhood(at) }]
     }
 }
 
-/// The best place of each neighbourhood, after its value; descending.
+/// The best place of each neighbourhood, with its value; in descending order.
 #[derive(Debug, Default)]
 struct Places(Vec<(f64, u64)>);
 
@@ -101,20 +104,20 @@ impl Places {
         }
     }
 
-    /// One of them, of the first more often.
+    /// A random place; better ones are more likely.
     fn any<R: Rand>(&self, rng: &mut R) -> Option<u64> {
         let n = self.0.len().max(1);
         self.0.get(rng.below_or_zero(n).min(rng.below_or_zero(n))).map(|p| p.1)
     }
 }
 
-/// What is known of windows of one kind.
+/// The state of the windows of one kind.
 #[derive(Debug, Default)]
 struct Known {
-    /// Descending.
+    /// Windows to be evaluated, by expected error in descending order.
     waiting: Vec<(Aim, Origin)>,
     best: Places,
-    /// Beside these there may be better ones.
+    /// Places next to which better windows may lie, by [`Aim::reach`].
     reach: Places,
     fruitless: usize,
     duds: Duds,
@@ -123,7 +126,7 @@ struct Known {
 }
 
 impl Known {
-    /// Is something to be found in a window around this place?
+    /// Whether a window around this place is neither in a rejected area nor visited already.
     fn is_new(&self, points: Points, at: u64) -> bool {
         !self.is_dud(points, at) && !self.seen.has(points.part(at))
     }
@@ -132,7 +135,8 @@ impl Known {
         self.duds.has(points.areas(at))
     }
 
-    /// In the window around this place so many points were expected, and so many were found.
+    /// Records the expected number of points of an evaluated window and the number found. If its area is rejected now,
+    /// drops all places and waiting windows there.
     fn note_tried(&mut self, points: Points, at: u64, expected: f64, found: usize) {
         self.duds.note(points.areas(at), expected, found);
         if self.is_dud(points, at) {
@@ -155,7 +159,7 @@ impl Known {
         self.waiting.truncate(WAITING);
     }
 
-    /// Where the next window is to come from.
+    /// Draws how the next window is proposed.
     fn origin<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Origin {
         if self.best.0.is_empty() {
             return Origin::New;
@@ -163,7 +167,8 @@ impl Known {
         if let Some(origin) = self.origins.draw(rng) {
             return origin;
         }
-        // A third of the windows of neighbours lie anywhere, and half of the others: what is congruent is not near.
+        // A third of the windows of neighbours lie anywhere, and half of those of congruent arguments, for which a
+        // distance says less.
         let anywhere = if points == Points::Congruent { 3 } else { 2 };
         let Some(places) = rng.below_or_zero(6).checked_sub(anywhere) else { return Origin::New };
         let exponents = origins::DISTANCES.min(bits(ends).saturating_sub(NEAREST).max(1) as usize);
@@ -175,7 +180,7 @@ impl Known {
         if places < 2 { Origin::Best(k) } else { Origin::Reach(k) }
     }
 
-    /// The middle of a window beside one that is known, if it is to come from there.
+    /// The middle of a window next to a known place; `None` if the proposal uses no known place.
     fn beside<R: Rand>(&self, rng: &mut R, points: Points, origin: Origin, ends: (u64, u64)) -> Option<u64> {
         let (places, k) = match origin {
             Origin::New => return None,
@@ -190,31 +195,31 @@ impl Known {
     }
 }
 
-/// The bits of a difference of positions.
+/// Number of bits of the difference of the ends, at most 63.
 fn bits(ends: (u64, u64)) -> u32 {
     (u64::BITS - (ends.1 - ends.0).leading_zeros()).min(u64::BITS - 1)
 }
 
-/// The windows of a search.
+/// All predicted windows of a search.
 #[derive(Debug, Default)]
 pub(super) struct Aims {
-    /// As [`Points::ALL`].
+    /// Indexed like [`Points::ALL`].
     known: [Known; 2],
-    /// The best value that was found here, and in a window of which kind.
+    /// The best value found in a predicted window; `leader` is the kind of that window.
     best: f64,
     leader: Option<Points>,
     found: Vec<(f64, Steps)>,
 }
 
 impl Aims {
-    /// Is this value of theirs?
+    /// Whether the best value of the search was found in a predicted window.
     pub(super) fn leads(&self, best: f64) -> bool {
         self.best >= best
     }
 }
 
 impl Extremes {
-    /// A turn of the aims.
+    /// One round: proposes windows, then evaluates the best waiting ones.
     pub(super) fn aim<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let [ends] = self.ends[..] else { return Ok(()) };
         for turn in 0..PROPOSED {
@@ -232,7 +237,8 @@ impl Extremes {
         Ok(())
     }
 
-    /// Of which kind the window of a turn is: both in turn, if errors that are to be expected in both are not too different.
+    /// The kind of the window to propose: alternating if the expected errors of both kinds are similar, otherwise
+    /// mostly the more promising kind. `None` if both are given up.
     fn kind(&self, turn: usize) -> Option<Points> {
         let first = |points: Points| self.aims.known[points as usize].best.0.first().map_or(f64::INFINITY, |p| p.0);
         let is_first = self.aims.leads(self.best) && self.aims.leader == Some(Points::Congruent);
@@ -251,7 +257,7 @@ impl Extremes {
             && (points == Points::Neighbours || self.kinds == [Kind::F64])
     }
 
-    /// Looks at one window.
+    /// Proposes one window: predicts its errors, confirms them, and evaluates it or lets it wait.
     fn propose<F: Height, R: Rand>(
         &mut self,
         f: &mut F,
@@ -275,7 +281,8 @@ impl Extremes {
             known.fruitless = 0;
             known.seen.note(points.part(middle), aim.frame.farthest() / width);
             known.remember(points, &aim);
-            // Where swarms have found much an aim need not compare well: others may expect too much.
+            // A window at a place that swarms found is evaluated without comparison: the predictions for other windows
+            // may be too high.
             if origin == Origin::New && points == Points::Neighbours {
                 self.shoot(f, points, (&aim, origin), ends)?;
             } else {
@@ -285,7 +292,7 @@ impl Extremes {
         Ok(())
     }
 
-    /// The middle of a window, and where it comes from. `None` if nothing is to be found there.
+    /// The middle of a new window, and its proposal. `None` if that place is visited or rejected.
     fn draw<R: Rand>(&self, rng: &mut R, points: Points, ends: (u64, u64)) -> Option<(u64, Origin)> {
         let known = &self.aims.known[points as usize];
         let origin = known.origin(rng, points, ends);
@@ -297,7 +304,8 @@ impl Extremes {
         known.is_new(points, middle).then_some((middle, origin))
     }
 
-    /// The value at `x` is the largest of all. Cells do not get it: it says nothing about their samples.
+    /// Records that the value at `x` is the global best. Cells do not get it, because it is not a uniform sample of a
+    /// cell.
     fn note_aimed(&mut self, value: f64, points: Points) {
         (self.aims.best, self.aims.leader) = (value, Some(points));
         let has = |p: &Peak| p.ends[0].0 <= self.x[0] && self.x[0] <= p.ends[0].1;
@@ -308,7 +316,7 @@ impl Extremes {
         }
     }
 
-    /// Evaluates the best arguments of a window.
+    /// Evaluates the computed best arguments of a window.
     fn shoot<F: Height>(
         &mut self,
         f: &mut F,
@@ -345,7 +353,7 @@ mod tests {
     use crate::extremes::{Fixed, Rounding, Roundings};
     use crate::line;
 
-    /// A window around a middle, with a rounding of this weight.
+    /// A window with one rounding of this weight.
     fn window(middle: u64, weight: f64, fixed: Fixed) -> Aim {
         let rounding = Rounding { weight, slope: [0.618_034, 0.0], ..Rounding::default() };
         let roundings = Roundings { error: fixed.error, all: vec![rounding], fixed };

@@ -1,17 +1,17 @@
 //! Boxes of the ULP line, with the largest values in them.
 
-/// The largest values of a cell that are kept.
+/// Number of largest values that a cell keeps.
 pub(super) const KEPT: usize = 8;
 
-/// A box with what is known of it.
+/// A box with its sample statistics.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) ends: Vec<(u64, u64)>,
     pub(super) samples: f64,
     pub(super) region: usize,
-    /// Descending.
+    /// The largest values with their positions; in descending order.
     pub(super) best: Vec<(f64, Box<[u64]>)>,
-    /// The smallest value that gets in.
+    /// Values above this are kept.
     pub(super) least: f64,
 }
 
@@ -39,7 +39,7 @@ impl Cell {
     pub(super) fn chance(&self, level: f64) -> f64 {
         let Some(((first, _), (last, _))) = self.best.first().zip(self.best.last()) else { return 0.0 };
         let spread = first - last;
-        // The end of the distribution; the fewer values there are, the farther it may be.
+        // The estimated end of the distribution. The fewer values there are, the farther away it may be.
         let end = first + spread * (KEPT as f64 / self.best.len() as f64);
         if end <= level || spread <= 0.0 {
             return 0.0;

@@ -1,22 +1,24 @@
-//! How near to the largest error the best of many arguments comes.
+//! The distribution of the largest error among many arguments: how close it comes to the potential.
 
 use super::phases::Phases;
 
-/// Between which a tilt is, and how often that is halved.
+/// Range of the tilt, and number of bisections in it.
 const TILTS: (f64, f64) = (1e-3, 1e9);
 const BISECTIONS: usize = 13;
-/// Below this tilt a distribution is even, but for a linear term.
+/// Below this tilt, a distribution is treated as uniform with a linear term.
 const EVEN: f64 = 0.01;
 
-/// A corner of the box of all errors: the part in which their weighted distances from their ends, each of which is evenly distributed, add up to little.
+/// A corner of the box of all errors: the part in which the weighted distances of the errors from their ends have a
+/// small sum. Each distance is uniformly distributed.
 ///
-/// The share of the box is that of an exponentially tilted distribution (Cramer; Daniels, *Saddlepoint Approximations in Statistics*, 1954).
+/// The volume of the corner is that of an exponentially tilted distribution (Cramer; Daniels, *Saddlepoint
+/// Approximations in Statistics*, 1954).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Corner {
     tilt: f64,
-    /// The sum of weighted distances.
+    /// The sum of weighted distances: the deficit against the potential.
     pub missing: f64,
-    /// The part of the box.
+    /// The volume of the corner relative to that of the box.
     pub share: f64,
 }
 
@@ -34,28 +36,28 @@ impl Corner {
         Self { tilt, missing, share: (tilt * missing).exp() * volume / width.max(1.0) }
     }
 
-    /// The one in which one of so many points is to be expected.
+    /// The corner that contains one of `points` points on average.
     pub fn with_points(phases: &Phases, points: f64) -> Self {
         Self::search(phases, |corner| corner.share * points > 1.0)
     }
 
-    /// The one in which one of so many points of each set of last bits is to be expected, where errors of this sign are wanted. For other sets than the best one it is smaller,
-    /// by what they lack.
+    /// The corner that contains one point on average, for errors of this sign, if each set of last bits has `points`
+    /// points. The corners of sets other than the best one are smaller, by their deficits.
     pub fn with_points_of_all(phases: &Phases, sign: usize, points: f64) -> Self {
         Self::search(phases, |corner| corner.points(phases, sign, points) > 1.0)
     }
 
-    /// How many points are to be expected in it.
+    /// The expected number of points in the corner, over all sets of last bits with `points` points each.
     pub fn points(&self, phases: &Phases, sign: usize, points: f64) -> f64 {
         self.share * points * phases.lacks(sign).map(|lack| (-self.tilt * lack).exp()).sum::<f64>()
     }
 
-    /// The one in which so much is missing.
+    /// The corner with this deficit.
     pub fn missing(phases: &Phases, missing: f64) -> Self {
         Self::search(phases, |corner| corner.missing > missing)
     }
 
-    /// The largest that is not `too_large`.
+    /// The largest corner that is not `too_large`.
     fn search(phases: &Phases, too_large: impl Fn(&Self) -> bool) -> Self {
         let (mut least, mut greatest) = TILTS;
         let mut corner = Self::tilted(phases, greatest);
@@ -71,14 +73,14 @@ impl Corner {
         corner
     }
 
-    /// Of the distance of one error from its end: mean and standard deviation.
+    /// Mean and standard deviation of the distance of one error from its end, for a rounding of this weight.
     pub fn coordinate(&self, weight: f64) -> (f64, f64) {
         let one = Tilted::new(self.tilt * weight);
         (one.mean, one.variance.sqrt())
     }
 }
 
-/// A number between 0 and 1 with a density like `exp(-x * tilt)`.
+/// The distribution of a number between 0 and 1 with a density proportional to `exp(-x * tilt)`.
 struct Tilted {
     mean: f64,
     variance: f64,
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
     use crate::extremes::{Rounding, Roundings, frame::Frame};
 
-    /// Roundings of these weights that are independent of each other.
+    /// Independent roundings of these weights.
     fn phases(weights: &[f64]) -> Phases {
         let rounding = |w: &f64| Rounding { weight: *w, slope: [w.sqrt(), 0.0], ..Rounding::default() };
         Phases::new(
@@ -126,7 +128,7 @@ mod tests {
         assert!((corner.missing / expected - 1.0).abs() < 0.2, "{corner:?}, {expected}");
     }
 
-    /// The last rounding is of a half of the first rounded value, so that the last bit of that counts.
+    /// The last rounding is that of half the first rounded value, so the last bit of that value matters.
     #[test]
     fn all_sets_of_last_bits_count() {
         let first = Rounding { weight: 0.5, slope: [0.618_034, 0.0], ..Rounding::default() };

@@ -1,20 +1,21 @@
-//! Areas in whose windows there is much less than was expected.
+//! Areas whose windows have far fewer points than predicted, which are rejected.
 //!
-//! What is expected takes roundings for independent of each other. Where they are not, as where last bits of numbers exclude each other, all windows of an area
-//! may promise what none has. So what was expected and what was found is counted.
+//! A prediction assumes independent roundings. Where they are dependent, for example where last bits of numbers exclude
+//! each other, all windows of an area may be predicted to have points that none of them has. So expected and found
+//! points are counted per area.
 
 use std::collections::HashMap;
 
-/// Points that must have been expected in an area of each size for each that was found, and one, so that it counts as a dud.
+/// An area of each size is rejected if more than this many times (1 + the number of points found) were expected.
 const EXPECTED: [f64; SIZES] = [8.0, 32.0];
-/// Sizes of areas.
+/// Number of sizes of areas.
 pub(super) const SIZES: usize = 2;
-/// Expectations below this are not counted.
+/// Lower expectations are not counted.
 const NONE: f64 = 1e-4;
-/// Areas of one size that are remembered; then they are forgotten.
+/// Maximum number of areas of one size; when it is reached, all of them are cleared.
 const REMEMBERED: usize = 65_536;
 
-/// The areas of each size in which a window lies, as numbers.
+/// The numbers of the areas that contain a window, one for each size.
 pub(super) type Areas = [u64; SIZES];
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -23,12 +24,12 @@ struct Tried {
     found: f64,
 }
 
-/// What was expected and found.
+/// Expected and found points per area.
 #[derive(Debug, Default)]
 pub(super) struct Duds([HashMap<u64, Tried>; SIZES]);
 
 impl Duds {
-    /// In a window so many points were expected, and so many were found.
+    /// Records a window with this expected number of points and number of points found.
     pub fn note(&mut self, areas: Areas, expected: f64, found: usize) {
         if expected < NONE && found == 0 {
             return;
@@ -43,7 +44,7 @@ impl Duds {
         }
     }
 
-    /// Does a window there promise too much?
+    /// Whether one of the areas is rejected.
     pub fn has(&self, areas: Areas) -> bool {
         let mut all = self.0.iter().zip(areas).zip(EXPECTED);
         all.any(|((tried, area), most)| tried.get(&area).is_some_and(|t| t.expected > most * (t.found + 1.0)))

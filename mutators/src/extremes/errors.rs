@@ -1,4 +1,4 @@
-//! The errors at the points of a window, from the roundings of one run.
+//! Prediction of the errors at the points of a window, from the roundings of one run.
 
 use super::{
     frame::Frame,
@@ -6,32 +6,32 @@ use super::{
     roundings::{COORDINATES, MOST, Roundings, Steps},
 };
 
-/// A rounding.
+/// A [`Rounding`](super::Rounding) without its unused links.
 #[derive(Debug, Clone, Copy)]
 struct One {
     slope: [f64; COORDINATES],
     bend: f64,
-    /// At the middle.
+    /// The error at the middle of the window.
     error: f64,
     weight: f64,
     is_odd: bool,
-    /// The end of its links.
+    /// End of its links in [`Errors::links`], which begin at the end of those before it.
     end: usize,
 }
 
-/// An earlier rounding that one depends on, and by how many units it moves for one of that.
+/// Index of an earlier rounding, and the units by which this one moves per unit of that one.
 type Link = (usize, f64);
 
-/// Roundings in a form in which the error at a point is computed fast.
+/// The roundings in a form that allows fast prediction of the error at a point.
 #[derive(Debug)]
 pub(super) struct Errors {
     all: Vec<One>,
     links: Vec<Link>,
-    /// Of the result at the middle.
+    /// The error of the result at the middle.
     error: f64,
-    /// That which is of no rounding.
+    /// The part of the error that no rounding explains.
     smooth: f64,
-    /// 0.5 times all weights together.
+    /// Half the sum of the absolute weights.
     span: f64,
 }
 
@@ -50,7 +50,7 @@ impl Errors {
         me
     }
 
-    /// The error of the result at so many steps from the middle.
+    /// The predicted error of the result at `k` steps from the middle.
     pub fn at(&self, frame: &Frame, k: Steps) -> f64 {
         let mut error = self.error;
         self.walk(frame, k, |r, there| {
@@ -60,9 +60,9 @@ impl Errors {
         error
     }
 
-    /// The same, times `sign`, if it is above `beyond`.
+    /// The predicted error times `sign`; `None` unless it is above `beyond`.
     pub fn above(&self, frame: &Frame, k: Steps, (sign, beyond): (f64, f64)) -> Option<f64> {
-        // What can be reached with the roundings so far.
+        // Upper bound, given the roundings so far.
         let mut most = sign * self.smooth + self.span;
         let is_whole = self.walk(frame, k, |r, there| {
             most += sign * r.weight * there - 0.5 * r.weight.abs();
@@ -71,7 +71,7 @@ impl Errors {
         is_whole.then(|| sign * self.at(frame, k)).filter(|error| *error > beyond)
     }
 
-    /// Hands out each rounding with its error there, as long as that returns true. Does it to the end?
+    /// Calls `each` with every rounding and its error at `k`, until it returns false. Returns whether all were visited.
     #[inline]
     fn walk(&self, frame: &Frame, k: Steps, mut each: impl FnMut(&One, f64) -> bool) -> bool {
         let distance = frame.distance(k);

@@ -1,4 +1,4 @@
-//! Windows of one argument: which points they have.
+//! The geometry of the windows of one argument: which points they contain.
 
 use super::{
     period::Jumps,
@@ -6,22 +6,24 @@ use super::{
     roundings::{COORDINATES, Steps},
 };
 
-/// Points at whole numbers of steps from a middle. Where there are two coordinates, these numbers are within a parallelogram.
+/// A set of points at integer numbers of steps from a middle. With two coordinates, these numbers lie within a
+/// parallelogram.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
-    /// Positions of one step of each coordinate; of one that is not in use 0.
+    /// Length of one step of each coordinate, in positions; 0 for an unused coordinate.
     pub jumps: [i64; COORDINATES],
-    /// Linear forms of the numbers of steps, which are at most 1 away from the centre in the window. 0 for a coordinate that is not in use.
+    /// Linear forms of the numbers of steps. Within the window they are at most 1 away from the centre. 0 for an unused
+    /// coordinate.
     rows: [Steps; COORDINATES],
     centre: [f64; COORDINATES],
     inverse: [Steps; COORDINATES],
-    /// How far one step of each coordinate goes, in steps of the first.
+    /// The distance that one step of each coordinate covers, in steps of the first.
     along: Steps,
     farthest: f64,
 }
 
 impl Frame {
-    /// The neighbours of a point, so many positions on each side.
+    /// The window of the neighbours of a point, `half` positions on each side.
     pub fn neighbours(half: f64) -> Self {
         Self {
             jumps: [1, 0],
@@ -33,7 +35,8 @@ impl Frame {
         }
     }
 
-    /// Points of which what is left by a period is at most so far from that of the middle, and whose positions are `from` to `to` away from it.
+    /// The window of the points whose remainder modulo the period is at most `farthest` from that of the middle, and
+    /// whose positions are `from` to `to` away from it.
     pub fn congruent(jumps: &Jumps, farthest: f64, (from, to): (f64, f64)) -> Self {
         let half = (to - from) / 2.0;
         let [a, b] = jumps.steps.map(|j| j as f64 / half);
@@ -49,7 +52,7 @@ impl Frame {
         }
     }
 
-    /// Coordinates in use.
+    /// Number of coordinates in use.
     pub fn coordinates(&self) -> usize {
         1 + usize::from(self.jumps[1] != 0)
     }
@@ -59,27 +62,28 @@ impl Frame {
         if self.coordinates() == 1 { 2.0 * a } else { 4.0 * (a * d - b * c).abs() }
     }
 
-    /// How many steps of each coordinate there are at most.
+    /// Maximum number of steps of each coordinate.
     pub fn reach(&self) -> Steps {
         self.inverse.map(|row| row.iter().zip(self.centre).map(|(x, c)| x.abs() * (1.0 + c.abs())).sum())
     }
 
-    /// By how much the argument, or what a period leaves of it, is away from that of the middle, in steps of the first coordinate.
+    /// The difference between the argument (or its remainder modulo the period) and that of the middle, in steps of the
+    /// first coordinate.
     pub fn distance(&self, k: Steps) -> f64 {
         self.along[0] * k[0] + self.along[1] * k[1]
     }
 
-    /// The largest [`Frame::distance`].
+    /// The largest [`Frame::distance`] in the window.
     pub fn farthest(&self) -> f64 {
         self.farthest
     }
 
-    /// The distance of a point as a share of the largest.
+    /// The distance of a point as a share of the largest, at most 1.
     pub fn share_to(&self, k: Steps) -> f64 {
         self.forms(k)[self.coordinates() - 1].abs().min(1.0)
     }
 
-    /// Points at smaller distances only.
+    /// Restricts the window to this share of the distance.
     pub fn narrow(&mut self, share: f64) {
         let row = self.coordinates() - 1;
         self.rows[row].iter_mut().for_each(|x| *x /= share);
@@ -100,12 +104,12 @@ impl Frame {
         self.forms(k).iter().zip(self.centre).all(|(x, c)| (x - c).abs() <= 1.0)
     }
 
-    /// The steps nearest to where the forms have these values.
+    /// The numbers of steps nearest to the point at which the forms have these values.
     pub fn nearest(&self, forms: [f64; COORDINATES]) -> Steps {
         self.inverse.map(|row| nearest(row[0] * forms[0] + row[1] * forms[1]))
     }
 
-    /// The position of a point, if there is one.
+    /// The position of a point; `None` if it is outside the range of positions.
     pub fn position(&self, middle: u64, k: Steps) -> Option<u64> {
         let away = |(jump, k): (&i64, f64)| jump.checked_mul(k as i64);
         let away = self.jumps.iter().zip(k).map(away).try_fold(0i64, |sum, x| sum.checked_add(x?))?;

@@ -1,29 +1,30 @@
-//! Points of a lattice near a target: reduction (Lenstra, Lenstra and Lovasz, *Factoring Polynomials with Rational Coefficients*, 1982)
-//! and enumeration (Schnorr and Euchner, *Lattice Basis Reduction*, 1994), for a few dimensions, in doubles.
+//! Lattice points near a target: reduction (Lenstra, Lenstra and Lovasz, *Factoring Polynomials with Rational
+//! Coefficients*, 1982) and enumeration (Schnorr and Euchner, *Lattice Basis Reduction*, 1994), for a few dimensions,
+//! in doubles.
 
 use super::phases::{VARIABLES, nearest};
 
-/// Dimensions at most.
+/// Maximum number of dimensions.
 pub const DIMENSIONS: usize = VARIABLES;
-/// Of the condition of Lovasz.
+/// The parameter `delta` of the Lovasz condition.
 const DELTA: f64 = 0.99;
-/// Exchanges of a reduction, at most.
+/// Maximum number of exchanges of a reduction.
 const EXCHANGES: usize = 2000;
 
-/// An orthogonal vector with a square above this leaves one candidate, or two, which most points share. How far off that is, up to a square of `FAR`,
-/// counts as 1 at most.
+/// An orthogonal vector with a square above [`WIDE`] allows only one or two candidates, which most points share. Its
+/// contribution to the squared distance, if below [`FAR`], counts as at most 1.
 const WIDE: f64 = 9.0;
 const FAR: f64 = 4.0;
 
-/// A vector.
+/// A vector; only the dimensions in use are read.
 pub type Vector = [f64; DIMENSIONS];
 
-/// As many linearly independent vectors as there are dimensions in use.
+/// A basis of as many linearly independent vectors as there are dimensions in use.
 #[derive(Debug, Clone)]
 pub struct Basis {
     n: usize,
     vectors: [Vector; DIMENSIONS],
-    /// Of the Gram-Schmidt process: coefficients, orthogonal vectors, and their squared lengths.
+    /// The result of the Gram-Schmidt process: coefficients, orthogonal vectors, and their squared lengths.
     mu: [Vector; DIMENSIONS],
     orthogonal: [Vector; DIMENSIONS],
     squares: Vector,
@@ -38,7 +39,7 @@ fn dot(a: &Vector, b: &Vector, n: usize) -> f64 {
 }
 
 impl Basis {
-    /// Reduces a basis. `None` if that does not end, or the vectors are not independent.
+    /// Reduces a basis. `None` if the reduction does not end within the limit, or if the vectors are not independent.
     pub fn reduced(vectors: &[Vector]) -> Option<Self> {
         let n = vectors.len();
         let zero = [[0.0; DIMENSIONS]; DIMENSIONS];
@@ -75,8 +76,8 @@ impl Basis {
         }
     }
 
-    /// Exchanges vector `i` with the one before it. Coefficients and squares are those of the new order then; orthogonal vectors are not. (H. Cohen, *A Course in
-    /// Computational Algebraic Number Theory*, 1993, algorithm 2.6.3.)
+    /// Exchanges vector `i` with the one before it, and updates coefficients and squares, but not the orthogonal
+    /// vectors. (H. Cohen, *A Course in Computational Algebraic Number Theory*, 1993, algorithm 2.6.3.)
     fn exchange(&mut self, i: usize) {
         self.vectors.swap(i, i - 1);
         let mu = self.mu[i][i - 1];
@@ -94,7 +95,7 @@ impl Basis {
         }
     }
 
-    /// Makes the vector as short as those before it can.
+    /// Size reduction: subtracts multiples of the vectors before vector `i` from it.
     fn shorten(&mut self, i: usize) {
         for j in (0..i).rev() {
             let times = nearest(self.mu[i][j]);
@@ -109,9 +110,10 @@ impl Basis {
         }
     }
 
-    /// Hands out the lattice points near the target, as how many times each vector, until `nodes` were looked at. The square of the distance in the last `i` dimensions of the
-    /// Gram-Schmidt basis is at most `limits[i]` (pruning: Schnorr and Hoerner, *Attacking the Chor-Rivest Cryptosystem by Improved Lattice Reduction*, 1995).
-    /// Returns the nodes that are left.
+    /// Calls `found` with the lattice points near the target, as coefficients of the vectors, until `nodes` nodes are
+    /// visited. The square of the distance in the last `i` dimensions of the Gram-Schmidt basis is at most `limits[i]`
+    /// (pruning: Schnorr and Hoerner, *Attacking the Chor-Rivest Cryptosystem by Improved Lattice Reduction*, 1995).
+    /// Returns the number of nodes left.
     pub fn near(
         &self,
         target: &Vector,
@@ -128,25 +130,26 @@ impl Basis {
         walk.left
     }
 
-    /// Coordinate `d` of the sum of so many times each vector.
+    /// Coordinate `d` of the point with these coefficients.
     pub fn coordinate(&self, d: usize, times: &Vector) -> f64 {
         self.vectors[..self.n].iter().zip(times).map(|(v, t)| v[d] * t).sum()
     }
 }
 
-/// The enumeration.
+/// The state of an enumeration.
 struct Walk<'a> {
     basis: &'a Basis,
     limits: &'a [f64; DIMENSIONS + 1],
-    /// The target in terms of the orthogonal vectors.
+    /// The coefficients of the target in the orthogonal vectors.
     centres: Vector,
-    /// The point so far: how many times each vector.
+    /// The coefficients of the point so far.
     times: Vector,
     left: usize,
 }
 
 impl Walk<'_> {
-    /// The dimensions from `level` on have cost `square`. False where no node is left.
+    /// Enumerates the dimensions below `level`; `square` is the squared distance in those from it on. Returns false if
+    /// no node is left.
     fn level(&mut self, level: usize, square: f64, found: &mut impl FnMut(&Vector)) -> bool {
         let Some(i) = level.checked_sub(1) else {
             found(&self.times);
@@ -171,7 +174,7 @@ impl Walk<'_> {
             if !self.level(i, square, found) {
                 return false;
             }
-            // Zigzag: the next nearest.
+            // Zigzag: the next nearest integer.
             times += step;
             step = -step - step.signum();
         }

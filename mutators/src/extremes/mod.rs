@@ -1,25 +1,28 @@
-//! Maxima of a noisy function over the ULP line: where a numeric function is most wrong.
+//! Search for the maxima of a noisy function over the ULP line: finds where a numeric function is most inaccurate.
 //!
-//! The rounding error of a function is a smooth envelope with noise below it: neighbouring arguments have unrelated errors, and the
-//! largest of many samples is near the envelope. So a search has to find where the envelope is high, and then needs many
-//! samples there. It works on *cells*, boxes of the [ULP line](crate::line), and on *regions*, the cells that it begins with:
+//! The rounding error of a function is a smooth envelope with noise below it: neighbouring arguments have unrelated
+//! errors, and the largest of many samples is near the envelope. So a search has to find where the envelope is high,
+//! and then needs many samples there. It works on *cells*, boxes of the [ULP line](crate::line), and on *regions*, the
+//! initial cells:
 //!
-//! 1. Every region is sampled at first, a few points each.
-//! 2. A cell keeps its [`KEPT`] largest values. Near its end, the distribution of a sum of roundings falls like a power of the
-//!    distance from the end (the corner of a cube), so these values and their number estimate that end, and the probability that one
-//!    more sample exceeds the best known value. Cells in which this probability is largest are sampled, and halved along
-//!    their widest side. (Extreme value theory for bandits: Cicirello and Smith, *The Max K-Armed Bandit*, AAAI 2005.)
-//! 3. A part of the samples goes to the regions in turn, compared with the best value of the region and not of all: so
-//!    narrow features are found, and each region has a maximum of its own.
-//! 4. *Climbers* start from large values of cells and move by `±2^k` steps along the line, with `k` drawn evenly: the roundings inside of a
-//!    function change slowly with its argument, some more slowly than others, so neighbours share many of them. They race:
-//!    in each round the better half goes on with twice as many steps (successive halving: Karnin, Koren and Somekh, *Almost
-//!    Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
+//! 1. Sample every region, a few points each.
+//! 2. Sample the cells in which one more sample most probably exceeds the best known value, and halve them along their
+//!    widest side. A cell keeps its [`KEPT`] largest values. Near its end, the distribution of a sum of roundings falls
+//!    like a power of the distance from the end (the corner of a cube), so these values and their number estimate the
+//!    end and that probability. (Extreme value theory for bandits: Cicirello and Smith, *The Max K-Armed Bandit*, AAAI
+//!    2005.)
+//! 3. Spend a part of the samples on the regions in turn, compared with the best value of the region instead of the
+//!    global one. This finds narrow features, and gives each region a maximum of its own.
+//! 4. *Climbers* start from large values of cells and move by `±2^k` steps along the line, with `k` drawn uniformly:
+//!    the roundings inside a function change slowly with its argument, some more slowly than others, so neighbours
+//!    share many of them. Climbers race: in each round the better half continues with twice as many steps (successive
+//!    halving: Karnin, Koren and Somekh, *Almost Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
-//! 6. *Aims*: where the roundings of a run are known ([`Height::roundings`]), the best arguments of a window are computed (`aim.rs`, `aims.rs`). Its points
-//!    are neighbours, or large arguments of which a period leaves nearly the same (`period.rs`).
+//! 6. *Predicted windows*: where the roundings of a run are known ([`Height::roundings`]), compute the best arguments
+//!    of a window instead of sampling it (`aim.rs`, `aims.rs`). The points of a window are neighbours, or large
+//!    arguments with nearly equal remainders modulo a period (`period.rs`).
 //!
-//! Deterministic for a generator, as long as the function is.
+//! The search is deterministic for a given state of the generator if the function is deterministic.
 
 mod aim;
 mod aims;
@@ -52,43 +55,44 @@ use crate::{evaluate::Stop, view::Kind};
 pub use cell::cut;
 pub use roundings::{COORDINATES, Fixed, MOST, Rounding, Roundings, Steps};
 
-/// Samples after which a cell may be halved.
+/// Number of samples from which on a cell may be halved.
 const HALVED_AFTER: f64 = 1024.0;
-/// Samples of a cell in one turn.
+/// Number of samples of a cell at a time.
 const BATCH: u64 = 64;
-/// Cells that are sampled in one round, by their chance to exceed the best value of all.
+/// Number of cells sampled per round, chosen by their probability to exceed the global best value.
 const GLOBAL: usize = 48;
-/// Regions that are sampled in one round.
+/// Number of regions sampled per round.
 const REGIONAL: usize = 24;
-/// Turns of the cells and of the swarms for each turn of the climbers.
+/// Rounds of the cells and of the swarms per round of the climbers.
 const CELL_TURNS: usize = 2;
 const SWARM_TURNS: usize = 3;
-/// Turns of the aims for each of the swarms, while the largest value is theirs.
+/// Rounds of the predicted windows per round of the swarms, while the global best value was found in such a window.
 const AIM_TURNS: usize = 4;
-/// Samples of each region at the beginning.
+/// Number of initial samples of each region.
 const FIRST: u64 = 32;
 
-/// What points of a small box are like.
+/// How the points of a small box can be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
-    /// As all points.
+    /// At the usual cost.
     Usual,
-    /// Their values take much less time than those of other points.
+    /// At a much lower cost than other points.
     Cheap,
-    /// They have little to do with each other.
+    /// At the usual cost, and the values of neighbouring points are hardly related.
     Rough,
 }
 
-/// A function whose maximum is wanted.
+/// A function to maximize.
 pub trait Height {
-    /// The value at positions on the ULP lines of the arguments; not NaN. Values below 0 count as 0.
+    /// The value at positions on the ULP lines of the arguments; must not be NaN. Values below 0 count as 0.
     ///
     /// # Errors
     /// A [`Stop`], which ends the search.
     fn height(&mut self, at: &[u64]) -> Result<f64, Stop>;
 
-    /// The values at several points, as many as `values`; in `at` the positions of one point follow those of the other. Negative ones count as
-    /// their absolute values, and points with values of one sign have more to do with each other.
+    /// Computes the values at several points. `at` holds the positions of one point after those of the other; `values`
+    /// has one entry per point. A negative value counts as its absolute value; its sign is a hint that points with
+    /// values of the same sign have similar roundings.
     ///
     /// # Errors
     /// As [`Height::height`].
@@ -96,22 +100,24 @@ pub trait Height {
         one_by_one(self, at, values)
     }
 
-    /// Many of the next points lie in this box, which is small. Values must not depend on it but for what does not matter.
+    /// Announces that many of the next points lie in this small box, and returns how they can be evaluated. It is a
+    /// hint, which must not change values noticeably.
     fn enter(&mut self, _window: &[(u64, u64)]) -> Ground {
         Ground::Usual
     }
 
-    /// The roundings of a run at this point of one argument, where they are known, in a window of points to which these jumps lead, in positions. (Of
-    /// neighbours there is one of 1, and another of 0.)
+    /// The roundings of a run at this position of a single argument; `None` if they are not known. `jumps` are the
+    /// steps, in positions, that span the window around it: `[1, 0]` for neighbours.
     fn roundings(&mut self, _at: u64, _jumps: [i64; COORDINATES]) -> Option<Roundings> {
         None
     }
 
-    /// The largest values of all regions, now and then. The search does not depend on what is done with them.
+    /// Receives the largest values of all regions after each round. The search does not depend on what is done with
+    /// them.
     fn checkpoint(&mut self, _peaks: &[Peak]) {}
 }
 
-/// [`Height::heights`] by [`Height::height`].
+/// Computes [`Height::heights`] by one call of [`Height::height`] per point.
 ///
 /// # Errors
 /// As [`Height::height`].
@@ -126,11 +132,11 @@ pub fn one_by_one<F: Height + ?Sized>(f: &mut F, at: &[u64], values: &mut [f64])
 /// The largest value of a region.
 #[derive(Debug, Clone)]
 pub struct Peak {
-    /// The ends of the region, both within: least and greatest position of each argument.
+    /// The region: least and greatest position of each argument, both included.
     pub ends: Vec<(u64, u64)>,
-    /// The value.
+    /// The largest value; at least 0.
     pub value: f64,
-    /// Where; the least positions when nothing was above 0.
+    /// Positions at which it was found; the least positions of the region if no value was above 0.
     pub at: Vec<u64>,
 }
 
@@ -140,7 +146,7 @@ struct Region {
     cells: Vec<u32>,
 }
 
-/// The search.
+/// Searches for the largest value of a function in each region; the [module](self) has the steps.
 #[derive(Debug)]
 pub struct Extremes {
     ends: Vec<(u64, u64)>,
@@ -161,10 +167,10 @@ pub struct Extremes {
 }
 
 impl Extremes {
-    /// A search in these boxes, which are the regions: the ends of each argument, both within.
+    /// A search in these regions. A region is a box: least and greatest position of each argument, both included.
     ///
     /// # Panics
-    /// If there is no region, they differ in the number of arguments, or an interval is empty.
+    /// If there is no region, if regions differ in the number of arguments, or if an interval is empty.
     #[must_use]
     pub fn new(regions: Vec<Vec<(u64, u64)>>) -> Self {
         let mut ends = regions.first().expect("there is a region").clone();
@@ -193,10 +199,10 @@ impl Extremes {
         }
     }
 
-    /// Swarms may begin at these points, too: places of the box at which there often is something.
+    /// Adds points at which swarms may start: places where large values are likely.
     ///
     /// # Panics
-    /// If one is outside of the boxes.
+    /// If a point is outside the boxes.
     #[must_use]
     pub fn with_hints(mut self, hints: Vec<Vec<u64>>) -> Self {
         let is_within =
@@ -206,10 +212,11 @@ impl Extremes {
         self
     }
 
-    /// The arguments are floating-point numbers of these types: then new windows also lie at sums and differences of places.
+    /// Declares the arguments to be floating-point numbers of these kinds. New windows then also lie at sums and
+    /// differences of known places.
     ///
     /// # Panics
-    /// If there are not as many as arguments, or one is no floating-point type.
+    /// If there is not one kind per argument, or if a kind is not a floating-point type.
     #[must_use]
     pub fn with_kinds(mut self, kinds: Vec<Kind>) -> Self {
         assert!(kinds.len() == self.ends.len() && kinds.iter().all(|k| k.is_float()));
@@ -217,7 +224,7 @@ impl Extremes {
         self
     }
 
-    /// Evaluates `starts`, and then searches until a [`Stop`].
+    /// Evaluates `starts`, then searches until a [`Stop`], and returns it.
     pub fn run<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R, starts: &[Vec<u64>]) -> Stop {
         match self.search(f, rng, starts) {
             Ok(never) => match never {},
@@ -294,7 +301,7 @@ impl Extremes {
         self.best = self.best.max(value);
     }
 
-    /// The value at `x`, if it is the largest of all.
+    /// Records the value at `x` if it is the largest of all.
     fn note_best(&mut self, value: f64) {
         if value > self.best {
             let x = core::mem::take(&mut self.x);
@@ -303,7 +310,7 @@ impl Extremes {
         }
     }
 
-    /// A value that was not sampled in a cell.
+    /// Records a value that was not sampled in a cell.
     fn note_anywhere(&mut self, value: f64, at: &[u64]) {
         if value <= 0.0 {
             return;
@@ -337,7 +344,7 @@ impl Extremes {
         Ok(())
     }
 
-    /// Regions in which most is to be expected for the samples that they have got.
+    /// Samples the regions with the largest expected gain per sample already spent.
     fn sample_regions<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut chances = core::mem::take(&mut self.chances);
         chances.clear();
@@ -357,7 +364,7 @@ impl Extremes {
             let region = &self.regions[*region as usize];
             let of = |c: &&u32| self.cells[**c as usize].chance(level);
             let by_chance = region.cells.iter().max_by(|a, b| of(a).total_cmp(&of(b))).copied();
-            // Now and then any of its cells, by its width: what has no large value yet may have a narrow feature.
+            // Once in 4 times any cell: one without a large value yet may have a narrow feature.
             let cell = if rng.below_or_zero(4) == 0 { any_cell(rng, region) } else { by_chance };
             if let Some(cell) = cell {
                 self.sample(f, rng, cell as usize, BATCH)?;
@@ -395,7 +402,7 @@ fn any_cell<R: Rand>(rng: &mut R, region: &Region) -> Option<u32> {
     region.cells.get(i).copied()
 }
 
-/// A position at a distance of `2^k` to `2^(k+1)` from `x`, on either side, within the ends.
+/// A position at a distance of `2^k` to `2^(k+1)` from `x`, above or below, clamped to the ends.
 ///
 /// # Panics
 /// If `k` is 64 or more.
@@ -406,7 +413,7 @@ pub fn away<R: Rand>(rng: &mut R, x: u64, k: u32, (least, greatest): (u64, u64))
     if is_up { x.saturating_add(distance) } else { x.saturating_sub(distance) }.clamp(least, greatest)
 }
 
-/// A number from `least` to `greatest`, both within.
+/// A uniformly distributed number from `least` to `greatest`, both included.
 #[must_use]
 pub fn between<R: Rand>(rng: &mut R, least: u64, greatest: u64) -> u64 {
     let width = (greatest - least).wrapping_add(1);

@@ -1,25 +1,26 @@
-//! Where new windows come from, by what came of earlier ones.
+//! The choice of how new windows are proposed, by the yield of earlier windows.
 //!
-//! Probability matching (Goldberg, 1990; Thierens, *An Adaptive Pursuit Strategy for Allocating Operator Probabilities*, GECCO 2005): an origin is drawn as often as
-//! much is to be expected of its windows.
+//! Probability matching (Goldberg, 1990; Thierens, *An Adaptive Pursuit Strategy for Allocating Operator
+//! Probabilities*, GECCO 2005): the probability of a proposal is proportional to the points expected in its windows.
 
 use libafl_bolts::rands::Rand;
 
-/// Exponents of the distance to a place.
+/// Number of binary exponents of the distance to a place.
 pub(super) const DISTANCES: usize = 28;
-/// What a turn before counts for one now.
+/// Decay factor of the statistics per round.
 const MEMORY: f64 = 0.95;
-/// Windows of an origin from which on it counts.
+/// Minimum (decayed) number of windows of a proposal before its yield counts.
 const TRIED: f64 = 4.0;
-/// Windows drawn by what came of others, in this many.
+/// One window in this many is drawn by the yield of earlier ones.
 const OF: usize = 2;
 
-/// Where a window comes from.
+/// How a window is proposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Anywhere.
+    /// At any place.
     New,
-    /// At a distance from one of the best windows, or of those beside which there may be better ones: the number of its exponent.
+    /// At a distance from one of the best windows, or from one of those next to which better ones may lie. The field is
+    /// the index of the binary exponent of the distance.
     Best(usize),
     Reach(usize),
 }
@@ -44,12 +45,13 @@ impl Origin {
     }
 }
 
-/// Of one origin: its windows, and what was to be expected in them, as a share of what was to be expected in all windows of the same turn.
+/// Decayed statistics of one proposal: the number of its windows, and the sum of its shares of the points expected in
+/// each round.
 #[derive(Debug, Clone, Copy, Default)]
 struct Yield {
     tried: f64,
     share: f64,
-    /// In this turn.
+    /// Number of points expected in this round.
     expected: f64,
 }
 
@@ -59,7 +61,7 @@ impl Yield {
     }
 }
 
-/// What came of windows of each origin.
+/// The statistics of all proposals, by number.
 #[derive(Debug)]
 pub(super) struct Origins([Yield; Origin::ALL]);
 
@@ -70,17 +72,17 @@ impl Default for Origins {
 }
 
 impl Origins {
-    /// A window of this origin.
+    /// Counts a window of this proposal.
     pub fn note_tried(&mut self, origin: Origin) {
         self.0[origin.number()].tried += 1.0;
     }
 
-    /// So many points better than the best were to be expected in it.
+    /// Records the expected number of points better than the best in a window of this proposal; more than 1 count as 1.
     pub fn note_expected(&mut self, origin: Origin, points: f64) {
         self.0[origin.number()].expected += points.min(1.0);
     }
 
-    /// A turn is over.
+    /// Ends a round: updates the shares and applies the decay.
     pub fn end_turn(&mut self) {
         let all: f64 = self.0.iter().map(|one| one.expected).sum();
         for one in &mut self.0 {
@@ -89,7 +91,7 @@ impl Origins {
         }
     }
 
-    /// The origin of the next window, by what came of others. `None` for one that does not depend on that.
+    /// Draws the proposal of the next window by the yields. `None` if it should not depend on them.
     pub fn draw<R: Rand>(&self, rng: &mut R) -> Option<Origin> {
         let all: f64 = self.0.iter().map(|one| one.of_one()).sum();
         if rng.below_or_zero(OF) > 0 || all <= 0.0 {
@@ -117,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Of three origins one has nine tenths of what is to be expected, and then another, for far fewer points.
+    /// One of three proposals yields nine tenths of the expected points; later another one does, with far fewer points.
     #[test]
     fn origins_of_good_windows_are_drawn_more_often() {
         let [none, good, other] = [Origin::New, Origin::Best(3), Origin::Reach(20)];

@@ -1,9 +1,10 @@
-//! Arguments that leave the same by a period.
+//! Arguments with nearly equal remainders modulo a period, 2 pi.
 //!
-//! Where an argument is large, its neighbours have nothing to do with each other in a function that reduces it by a period: a position is millions of units of what is
-//! left. But the arguments of a binade of which nearly the same is left by 2 pi are many, and are a lattice: all sums of whole numbers of two *jumps*, from
-//! any of them. What comes after the reduction moves as slowly and evenly in them as it does in neighbours of small arguments; and errors of the
-//! reduction itself are found in no other windows.
+//! A function that reduces its argument by a period has unrelated errors at neighbouring large arguments: one position
+//! changes the remainder by millions of units in its last place. But many arguments of a binade have nearly the same
+//! remainder, and they form a lattice: all sums of integer multiples of two *jumps*, from any of them. On this lattice,
+//! the operations after the reduction change as slowly and evenly as they do for neighbouring small arguments.
+//! Moreover, errors of the reduction itself are found in such windows only.
 
 use core::f64::consts::TAU;
 
@@ -12,34 +13,35 @@ use libafl_bolts::rands::Rand;
 use super::roundings::COORDINATES;
 use crate::{line, view::Kind};
 
-/// Exponents of the arguments: from some periods on, up to whole numbers.
+/// Binary exponents of the arguments: from a few periods up to integers.
 const EXPONENTS: (u32, u32) = (4, 52);
-/// Bits of the fixed-point numbers behind the point, and 2 pi as one of them.
+/// Number of fraction bits of the fixed-point numbers. [`TURN`] is 2 pi in this format.
 pub(super) const BITS: u32 = 120;
 pub(super) const TURN: i128 = 0x0648_7ed5_110b_4611_a626_3314_5c06_e0e6;
-/// What 2 pi is beyond [`TAU`].
+/// 2 pi minus [`TAU`].
 const BEHIND_TAU: f64 = 2.449_293_598_294_706_4e-16;
 const FRACTION: u64 = (1 << 52) - 1;
-/// Positions of half a binade.
+/// Number of positions in half a binade.
 const HALF: f64 = 2_251_799_813_685_248.0;
 
-/// Parts of a turn that are neighbourhoods.
+/// Number of neighbourhoods that divide a period.
 const PARTS: u64 = 1024;
 
-/// Two jumps between arguments of a binade.
+/// Two jumps between arguments of a binade with nearly equal remainders.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Jumps {
-    /// In positions.
+    /// Length of each jump in positions.
     pub steps: [i64; COORDINATES],
-    /// By how much they change what is left.
+    /// Change of the remainder by each jump.
     pub left: [f64; COORDINATES],
 }
 
 impl Jumps {
-    /// The shortest for windows in which what is left moves by up to `half`. `None` where the binade is none of those.
+    /// The shortest jumps for a window in which the remainder changes by at most `half`. `None` if the exponent of the
+    /// argument is outside [`EXPONENTS`].
     pub fn of(position: u64, half: f64) -> Option<Self> {
         let exponent = exponent(position)?;
-        // Gauss: the shorter vector is subtracted from the longer one as long as that makes it shorter.
+        // Gauss's reduction: subtract the shorter vector from the longer one as long as that makes it shorter.
         let (mut long, mut short) = ((0i64, TURN), (1i64, 1i128 << (BITS + exponent - 52)));
         let forms = |(steps, left): (i64, i128)| [steps as f64 / HALF, real(left) / half];
         let product = |a: [f64; 2], b: [f64; 2]| a[0].mul_add(b[0], a[1] * b[1]);
@@ -61,20 +63,20 @@ fn real(x: i128) -> f64 {
     x as f64 / (1i128 << BITS) as f64
 }
 
-/// The exponent of the number at a position, where jumps are known for it.
+/// The binary exponent of the number at a position; `None` if there are no jumps for it.
 fn exponent(position: u64) -> Option<u32> {
     let biased = (line::raw(Kind::F64, position) >> 52 & 0x7ff) as u32;
     biased.checked_sub(1023).filter(|e| (EXPONENTS.0..=EXPONENTS.1).contains(e))
 }
 
-/// The ends of the binade of a position, both within.
+/// The ends of the binade of a position, both included.
 pub(super) fn binade(position: u64) -> (u64, u64) {
     let raw = line::raw(Kind::F64, position);
     let (a, b) = (line::position(Kind::F64, raw & !FRACTION), line::position(Kind::F64, raw | FRACTION));
     (a.min(b), a.max(b))
 }
 
-/// A large argument that leaves nearly what the one at this position leaves.
+/// A random large argument with nearly the same remainder as the one at this position.
 pub(super) fn larger<R: Rand>(rng: &mut R, position: u64) -> u64 {
     let x = number(position);
     let e = EXPONENTS.0 + rng.below_or_zero((EXPONENTS.1 - EXPONENTS.0) as usize) as u32;
@@ -83,7 +85,8 @@ pub(super) fn larger<R: Rand>(rng: &mut R, position: u64) -> u64 {
     line::position(Kind::F64, turns.mul_add(TAU, x).to_bits())
 }
 
-/// An argument of which something else is left: more or less by `2^-k`, but as there are neighbours.
+/// An argument that differs by `2^-k` to `2^(1-k)`, or by one unit in the last place if that is more, in a random
+/// direction.
 pub(super) fn beside<R: Rand>(rng: &mut R, position: u64, k: usize) -> u64 {
     let x = number(position);
     let away = f64::from_bits((1023 - k as u64) << 52 | rng.next() & FRACTION);
@@ -91,12 +94,13 @@ pub(super) fn beside<R: Rand>(rng: &mut R, position: u64, k: usize) -> u64 {
     line::position(Kind::F64, (if rng.below_or_zero(2) == 0 { x + away } else { x - away }).to_bits())
 }
 
-/// Equal for arguments of one binade of which nearly the same is left.
+/// The number of the neighbourhood; equal for arguments of one binade with nearly equal remainders.
 pub(super) fn neighbourhood(position: u64) -> u64 {
     part(position, PARTS)
 }
 
-/// In which of so many parts of a turn what is left of an argument is, and its binade: one number of both.
+/// One number for the sign and binade of an argument and for the part of the period, out of `parts`, that contains its
+/// remainder.
 pub(super) fn part(position: u64, parts: u64) -> u64 {
     let x = number(position);
     let turns = (x / TAU).round();
@@ -114,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// 2^21 and others, by `fmod` of a number with 2 pi in two parts.
+    /// Recomputes the remainders by `fmod`, with 2 pi as the sum of two doubles.
     #[test]
     fn jumps_are_nearly_periods() {
         for x in [20.0, -1e3, 2_500_000.0, 1e15] {
@@ -125,7 +129,7 @@ mod tests {
             for (steps, left) in jumps.steps.iter().zip(jumps.left) {
                 let moved = *steps as f64 * ulp;
                 let turns = (moved / TAU).round();
-                // 2 pi is this constant and 2.449e-16 more.
+                // 2 pi is this constant plus 2.449e-16.
                 let rest = turns.mul_add(-TAU, moved) - turns * BEHIND_TAU;
                 assert!((rest - left).abs() < 1e-30f64.mul_add(turns.abs(), 1e-24), "{x}: {rest} {left}");
                 assert!(left.abs() < half, "{x}: {left}");
@@ -135,7 +139,7 @@ mod tests {
         }
     }
 
-    /// One jump forwards or back may lead to another binade, so the nearer of both to the middle of its own is taken.
+    /// A jump forwards or backwards may lead to another binade, so the test takes the one that stays in the binade.
     #[test]
     fn arguments_of_one_window_are_in_its_parts() {
         let half = f64::exp2(-29.0);

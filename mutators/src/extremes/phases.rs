@@ -1,50 +1,51 @@
-//! What the errors of all roundings can be in a window.
+//! The possible errors of all roundings in a window.
 //!
-//! A rounding is *coarse* where the value before it is a multiple of some 1/2^n of a unit: a sum of numbers that are, a product with a power of two. Its error is
-//! one of few, and known from the last bits of what it depends on. Errors of other roundings, the *fine* ones, are evenly distributed.
+//! A rounding is *coarse* if the value before it is a multiple of some 1/2^n of a unit: a sum of such numbers, or a
+//! product with a power of two. Its error is one of a few values, which the last bits of its operands determine. The
+//! errors of all other roundings, the *fine* ones, are uniformly distributed.
 
 use super::{
     frame::Frame,
     roundings::{COORDINATES, MOST, Roundings, Steps},
 };
 
-/// The coordinates of the argument, and the rounded values of fine roundings.
+/// Number of variables: the coordinates of the argument, and the rounded values of fine roundings.
 pub(super) const VARIABLES: usize = COORDINATES + MOST;
 
-/// The largest denominator of what a coarse rounding depends on.
+/// The largest denominator of the coefficients of a coarse rounding.
 const DENOMINATOR: f64 = 64.0;
-/// What a coefficient may be away from a whole number over all of a window, and count as one.
+/// A coefficient counts as an integer if the difference changes the value by at most this much over the whole window.
 const WHOLE: f64 = 0.02;
-/// Units by which a rounded value may move in a window.
+/// Maximum change of a rounded value in a window, in units.
 const VALUES: f64 = 1e6;
-/// The share of the largest weight from which on last bits are chosen for a rounding.
+/// Minimum weight of a rounding whose last bits are chosen, as a share of the largest weight.
 const COARSE: f64 = 0.2;
-/// Sets of last bits, at most, and those that are remembered for errors of each sign.
+/// Maximum number of sets of last bits. [`REMEMBERED`] is the number of sets that are kept for errors of each sign.
 const SETS: u32 = 256;
 const REMEMBERED: usize = 32;
 
-/// A linear form of the variables.
+/// The coefficients of a linear form of the variables.
 pub(super) type Form = [f64; VARIABLES];
 
 /// A fine rounding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fine {
     pub weight: f64,
-    /// At the middle.
+    /// The error at the middle.
     pub error: f64,
-    /// By how many units the exact value moves for one of each variable.
+    /// Units by which the exact value moves per unit of each variable.
     pub moves: Form,
     place: usize,
 }
 
-/// Last bits of all variables, and what they do.
+/// A choice of the last bits of all variables, and its effect.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bits {
-    /// What is left of the variables.
+    /// The remainder of each variable modulo its modulus.
     pub left: [u32; VARIABLES],
-    /// The error that is not of fine roundings.
+    /// The part of the error of the result that is not due to fine roundings.
     rest: f64,
-    /// What is added to the linear forms of coarse values.
+    /// The constants to add to the linear forms of coarse rounded values.
     constants: [f64; MOST],
 }
 
@@ -55,27 +56,28 @@ struct Coarse {
     moves: Form,
 }
 
-/// The roundings of a window.
+/// The fine and coarse roundings of a window.
 #[derive(Debug)]
 pub(super) struct Phases {
     pub fine: Vec<Fine>,
     coarse: Vec<Coarse>,
-    /// Of each variable a power of two, of which what is left is chosen.
+    /// For each variable a power of two; the remainder modulo this number is chosen.
     pub modulus: [u32; VARIABLES],
-    /// For errors of both signs the sets of last bits for which coarse roundings add most to it, and what they add; descending.
+    /// For errors of each sign, the sets of last bits for which coarse roundings add most to the error, with what they
+    /// add; in descending order.
     sets: [Vec<(f64, u32)>; 2],
-    /// The variables of which something is left.
+    /// The variables with a modulus above 1.
     open: Vec<usize>,
-    /// The error that is of no rounding.
+    /// The part of the error that no rounding explains.
     smooth: f64,
-    /// By how much all errors together may be off at one step from the middle, for its square.
+    /// Bound of the error of the linear model per square of the number of steps from the middle.
     pub bend: f64,
-    /// The number of the variable that is the first fine rounding: those before it are coordinates.
+    /// Index of the first variable that is a fine rounding; those before it are coordinates.
     pub first: usize,
 }
 
 impl Phases {
-    /// In a window.
+    /// Classifies the roundings in a window, and finds the best sets of last bits.
     pub fn new(roundings: &Roundings, frame: &Frame) -> Self {
         let all = &roundings.all;
         let farthest = frame.farthest();
@@ -90,7 +92,7 @@ impl Phases {
             first: frame.coordinates(),
         };
         let heaviest = all.iter().fold(0.0, |m: f64, r| m.max(r.weight.abs()));
-        // Of each rounded value: by how much it moves for one of each variable.
+        // For each rounded value, by how much it moves per unit of each variable.
         let mut forms = [[0.0; VARIABLES]; MOST];
         for (i, r) in all.iter().enumerate() {
             let mut moves = [0.0; VARIABLES];
@@ -113,8 +115,8 @@ impl Phases {
         me
     }
 
-    /// True, and moduli that are large enough, if a rounding whose value moves so is coarse; then `moves` are exact. If it `is_light`, only if
-    /// they are large enough already.
+    /// Returns whether a rounding whose value moves by `moves` is coarse. If so, makes `moves` exact, and the moduli
+    /// large enough for it. A rounding that `is_light` is coarse only if the moduli are large enough already.
     fn take_moduli(&mut self, moves: &mut Form, error: f64, reach: Steps, is_light: bool) -> bool {
         let mut exact = *moves;
         let mut grid = 1.0;
@@ -131,7 +133,7 @@ impl Phases {
         if grid < 1.0 / DENOMINATOR {
             return false;
         }
-        // A value between two goes to the even one; for other values it does not matter what is even.
+        // A tie is rounded to the even value, so its parity matters. For other values parity does not matter.
         let unit = if ((error - 0.5) / grid).fract() == 0.0 { 2.0 } else { 1.0 };
         let mut modulus = self.modulus;
         for (m, x) in modulus.iter_mut().zip(&exact) {
@@ -147,7 +149,7 @@ impl Phases {
         true
     }
 
-    /// Finds the last bits for which coarse roundings add most to an error of each sign.
+    /// Finds the sets of last bits for which coarse roundings add most to an error of each sign.
     fn choose(&mut self, roundings: &Roundings) {
         let sets: u32 = self.modulus.iter().product();
         let rests: Vec<f64> = (0..sets).map(|set| self.bits(roundings, set).rest).collect();
@@ -158,7 +160,7 @@ impl Phases {
         }
     }
 
-    /// The set of last bits with this number.
+    /// Set number `set` of last bits.
     fn bits(&self, roundings: &Roundings, set: u32) -> Bits {
         let all = &roundings.all;
         let mut bits = Bits { left: [0; VARIABLES], rest: self.smooth, constants: [0.0; MOST] };
@@ -177,24 +179,27 @@ impl Phases {
         bits
     }
 
-    /// What the first `n` coarse roundings add to the linear form of the rounding at this place.
+    /// The sum of the constants of the first `n` coarse roundings in the linear form of the rounding at this place.
     fn added(&self, roundings: &Roundings, bits: &Bits, n: usize, place: usize) -> f64 {
         self.coarse[..n].iter().map(|c| roundings.all[place].on[c.place] * bits.constants[c.place]).sum()
     }
 
-    /// The sets of last bits for which the largest error of this sign is above `beyond`, the best first. Some may exclude each other: then no argument has them.
+    /// The sets of last bits for which the largest error of this sign is above `beyond`, the best first. Last bits may
+    /// exclude each other; then no argument has the set.
     pub fn sets(&self, roundings: &Roundings, sign: usize, beyond: f64) -> impl Iterator<Item = Bits> {
         let room = beyond - self.fine_potential();
         let is_above = move |(rest, _): &&(f64, u32)| *rest > room;
         self.sets[sign].iter().take_while(is_above).map(|(_, set)| self.bits(roundings, *set))
     }
 
-    /// By how much less than with the best set of last bits coarse roundings add to an error of this sign, for each set that is remembered.
+    /// The deficit of each kept set of last bits: what coarse roundings add to an error of this sign with the best set,
+    /// minus what they add with this one.
     pub fn lacks(&self, sign: usize) -> impl Iterator<Item = f64> {
         self.sets[sign].iter().map(move |(rest, _)| self.sets[sign][0].0 - rest)
     }
 
-    /// By how many units the exact value before a fine rounding is beside its linear form, for these last bits.
+    /// The difference, in units, between the exact value before a fine rounding and its linear form, for these last
+    /// bits.
     pub fn offset(&self, roundings: &Roundings, bits: &Bits, fine: &Fine) -> f64 {
         self.added(roundings, bits, self.coarse.partition_point(|c| c.place < fine.place), fine.place)
     }
@@ -203,26 +208,27 @@ impl Phases {
         self.fine.iter().map(|r| 0.5 * r.weight.abs()).sum()
     }
 
-    /// The largest error of this sign that there can be.
+    /// The largest possible error of this sign.
     pub fn potential(&self, sign: usize) -> f64 {
         self.sets[sign][0].0 + self.fine_potential()
     }
 
-    /// The share of all positions that have the last bits that were chosen.
+    /// The share of all points that have a given set of last bits.
     pub fn share(&self) -> f64 {
         1.0 / f64::from(self.modulus.iter().product::<u32>())
     }
 }
 
-/// The nearest whole number; of two that are, the even one. In registers alone, where [`f64::round_ties_even`] is a call.
+/// The nearest integer; ties go to the even one. It takes a few instructions, while [`f64::round_ties_even`] is a
+/// function call.
 #[inline]
 pub(super) fn nearest(x: f64) -> f64 {
-    const UNITS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52: numbers about it are whole
+    const UNITS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52: numbers of this size are integers
     const SMALL: f64 = 1_125_899_906_842_624.0; // 2^50
     if x.abs() < SMALL { (x + UNITS) - UNITS } else { x.round_ties_even() }
 }
 
-/// The nearest whole number; of two that are, one that is odd if `odd` is set, as the sum with an odd number is even then.
+/// The nearest integer. A tie goes to an odd one if `odd` is set, because its sum with an odd number is even.
 pub(super) fn to_even(x: f64, odd: bool) -> f64 {
     let shift = f64::from(u8::from(odd));
     nearest(x - shift) + shift
@@ -233,7 +239,7 @@ mod tests {
     use super::*;
     use crate::extremes::{Rounding, errors::Errors};
 
-    /// The second rounding is of a half of the first rounded value, and the third of a quarter of the second.
+    /// The second rounding is that of half the first rounded value, and the third that of a quarter of the second.
     fn halved(is_odd: bool) -> Roundings {
         let first = Rounding { error: 0.3, weight: 0.1, slope: [0.618_034, 0.0], ..Rounding::default() };
         let mut second = Rounding { error: if is_odd { 0.5 } else { 0.0 }, weight: 1.0, ..Rounding::default() };

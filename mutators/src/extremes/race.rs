@@ -1,39 +1,39 @@
-//! Climbers in a race of successive halving.
+//! Climbers: hill climbing from many starts, raced by successive halving.
 
 use libafl_bolts::rands::Rand;
 
 use super::{Extremes, Height, away, cell::Cell};
 use crate::evaluate::Stop;
 
-/// Climbers at the start of a race.
+/// Number of climbers at the start of a race.
 const CLIMBERS: usize = 1024;
-/// Steps of each in the first round of a race.
+/// Number of steps of each climber in the first round of a race.
 const FIRST_STEPS: u64 = 32;
-/// Steps of all climbers between two turns of the cells.
+/// Number of steps of all climbers between two rounds of the cells.
 const STEPS: u64 = 32_768;
-/// Cells of which the best gives a climber its start.
+/// Number of random cells; the best of them gives a climber its start.
 const TOURNAMENT: usize = 4;
 
-/// A point that climbs.
+/// A point that moves to larger values.
 #[derive(Debug)]
 struct Climber {
     value: f64,
     at: Box<[u64]>,
 }
 
-/// Points that climb side by side.
+/// The climbers of one race.
 #[derive(Debug, Default)]
 pub(super) struct Race {
     climbers: Vec<Climber>,
-    /// Steps of each in this round.
+    /// Steps of each climber in this round.
     steps: u64,
-    /// The one that climbs, and the steps that it has done in this round.
+    /// Index of the current climber, and the number of steps that it has taken in this round.
     next: usize,
     done: u64,
 }
 
 impl Extremes {
-    /// A turn of the race.
+    /// Takes [`STEPS`] steps of the race.
     pub(super) fn climb<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut left = STEPS;
         while left > 0 {
@@ -57,7 +57,8 @@ impl Extremes {
         Ok(())
     }
 
-    /// The better half goes on with twice as many steps; after the last one a new race begins.
+    /// Starts the next round: the better half continues with twice as many steps. After the last round, starts a new
+    /// race.
     fn next_round<R: Rand>(&mut self, rng: &mut R) {
         let n = self.race.climbers.len();
         if n <= 1 {
@@ -70,7 +71,7 @@ impl Extremes {
         self.race.next = 0;
     }
 
-    /// Large values of cells; those of cells with larger ones more often.
+    /// Start points of climbers: large values of cells; cells with larger values are more likely.
     fn starts<R: Rand>(&self, rng: &mut R) -> Vec<Climber> {
         let first = |c: &&Cell| c.best.first().map_or(0.0, |b| b.0);
         let start = |_| {
@@ -82,7 +83,7 @@ impl Extremes {
         (0..CLIMBERS).filter_map(start).collect()
     }
 
-    /// One step of a climber: one argument, or all of them, by `±2^k` to `±2^(k+1)`.
+    /// Takes one step of the current climber: moves one argument, or all of them, by `±2^k` to `±2^(k+1)`.
     fn step<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let climber = self.race.next;
         self.x.copy_from_slice(&self.race.climbers[climber].at);

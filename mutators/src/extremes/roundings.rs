@@ -1,42 +1,45 @@
-//! How the rounding errors of one run move with its argument.
+//! A model of how the rounding errors of one run change with its argument.
 //!
-//! The error of a result is, to first order, a smooth part and a sum over the roundings of the run: of `weight * error`, with the error
-//! of each rounding between -1/2 and 1/2 of a unit in its last place. In a window of neighbouring arguments the exact value before a
-//! rounding is `slope * k + bend * k^2` units away from that at the middle, for the argument at `k` positions from there, and `on[j]` more for each unit by
-//! which the earlier rounded value `j` has moved. Rounded values move by whole units. So for integers `k` and `m`
+//! To first order, the error of a result is a smooth part plus a sum over the roundings of the run: of `weight *
+//! error`, with the error of each rounding between -1/2 and 1/2 of a unit in its last place. In a window of
+//! neighbouring arguments, consider the argument at `k` positions from the middle. The exact value before a rounding
+//! differs from that at the middle by `slope * k + bend * k^2` units, plus `on[j]` units for each unit by which the
+//! earlier rounded value `j` has moved. Rounded values move by whole units. So for integers `k` and `m`
 //!
 //! ```text
 //! error_i(k) = error_i(0) + m_i - slope_i k - bend_i k^2 - sum of on_ij m_j over j < i
 //! ```
 //!
-//! and of all `m` one leaves all errors between -1/2 and 1/2. (Two where a value lies between two: of these the even one is taken.)
+//! and exactly one `m` keeps all errors between -1/2 and 1/2. (In a tie two do; the even one is taken.)
 //!
-//! Where a window has two *coordinates* (`frame.rs`), `k` is a pair of whole numbers, `slope_i k` a sum of two products, and for `k^2` stands the
-//! square of the distance in steps of the first of them.
+//! In a window with two *coordinates* (`frame.rs`), `k` is a pair of integers, `slope_i k` a sum of two products, and
+//! `k^2` is replaced by the square of the distance in steps of the first coordinate.
 
-/// Roundings of one run that are looked at, at most: those that the result depends on most.
+/// Maximum number of roundings of a run in the model: those on which the result depends most.
 pub const MOST: usize = 40;
 
-/// Coordinates of a window, at most. In a window of neighbours the first is the number of positions, and there is no other.
+/// Maximum number of coordinates of a window. In a window of neighbours, the first is the number of positions, and the
+/// second is unused.
 pub const COORDINATES: usize = 2;
 
-/// How many of each coordinate a point is away from the middle.
+/// The number of steps of each coordinate from the middle to a point; integers.
 pub type Steps = [f64; COORDINATES];
 
 /// One rounding.
 #[derive(Debug, Clone, Copy)]
 pub struct Rounding {
-    /// The rounded value less the exact one, in units of its last place: -1/2 to 1/2.
+    /// The rounded value minus the exact one, in units of its last place: -1/2 to 1/2.
     pub error: f64,
-    /// Units of the last place of the result for one of this.
+    /// Units of the last place of the result per unit of this error.
     pub weight: f64,
-    /// Is the last bit of the rounded value set?
+    /// Whether the last bit of the rounded value is set.
     pub is_odd: bool,
-    /// Units by which the exact value moves for one of each coordinate of the window, while earlier rounded values stay.
+    /// Units by which the exact value moves per step of each coordinate of the window, with fixed earlier rounded
+    /// values.
     pub slope: [f64; COORDINATES],
-    /// The same for the square of the number of steps.
+    /// Units by which it moves, in addition, per square of the number of steps.
     pub bend: f64,
-    /// Units by which the exact value moves for one unit of each earlier rounded value.
+    /// Units by which the exact value moves per unit of each earlier rounded value.
     pub on: [f64; MOST],
 }
 
@@ -46,22 +49,22 @@ impl Default for Rounding {
     }
 }
 
-/// What operations add to the error whose operands are the same in all of a window of neighbours, and differ from window to window.
+/// The error from operations whose operands are the same in a whole window of neighbours, but differ between windows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fixed {
-    /// In units of the last place of the result.
+    /// The error, in units of the last place of the result.
     pub error: f64,
-    /// Its standard deviation, if their roundings were evenly distributed.
+    /// Its standard deviation if these roundings are uniformly distributed.
     pub deviation: f64,
 }
 
-/// The roundings of a run, in order, and its error.
+/// The roundings of a run, and the error of its result.
 #[derive(Debug, Clone, Default)]
 pub struct Roundings {
-    /// The error of the result in units of its last place, positive if it is too large.
+    /// The error of the result in units of its last place; positive if the result is too large.
     pub error: f64,
-    /// In order of time; at most [`MOST`].
+    /// The roundings in order of execution; at most [`MOST`].
     pub all: Vec<Rounding>,
-    /// A part of the error.
+    /// The part of the error that is the same in the whole window.
     pub fixed: Fixed,
 }

@@ -1,22 +1,24 @@
-//! Which windows were looked at: there the same arguments would be found again.
+//! The set of visited windows. Another visit would find the same arguments again.
 
 use std::collections::HashSet;
 
-/// Halvings of the usual width, after which windows are no longer told apart.
+/// Maximum number of halvings of the usual width; narrower windows are treated alike.
 const HALVINGS: u32 = 9;
-/// Parts of half a window.
+/// Number of parts of half a window.
 const PARTS: u64 = 4;
-/// The smallest parts of half a window of the usual width.
+/// Number of the smallest parts in half a window of the usual width.
 pub(super) const FINEST: u64 = PARTS << HALVINGS;
-/// Parts that are remembered; then they are forgotten.
+/// Maximum number of parts; when it is reached, all of them are cleared.
 const REMEMBERED: usize = 1 << 20;
 
-/// Parts of windows. The smallest have the numbers next to those of their neighbours; wider windows have wider parts.
+/// The visited parts of windows: number of halvings, and number of the part. Adjacent parts have consecutive numbers;
+/// wider windows have wider parts.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashSet<(u32, u64)>);
 
 impl Seen {
-    /// The window with its middle in this smallest part, and this share of the usual width.
+    /// Records a window: `middle` is the smallest part that contains its middle, `share` its width relative to the
+    /// usual one.
     pub fn note(&mut self, middle: u64, share: f64) {
         let halvings = (0..HALVINGS).take_while(|n| share * f64::from(2u32 << n) <= 1.0).count() as u32;
         let half = (share * f64::from(1u32 << halvings) * PARTS as f64) as u64;
@@ -36,7 +38,7 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// Up to one part more, of those into which it was divided.
+    /// Up to one more part than the share of the window is recorded, of the size into which it was divided.
     #[test]
     fn a_window_is_seen_from_end_to_end() {
         let middle = 1 << 40;

@@ -1,20 +1,23 @@
 //! Swarms: sets of points in a small window that move by each other's differences.
 //!
-//! In a window of some `2^24` neighbouring arguments each intermediate result of a function is nearly linear in the argument. So is its
-//! *phase*, the fraction of an ulp at which it is rounded: `phase(x) = a + b x` modulo 1, for each of the roundings. The error is largest
-//! where all phases are near certain values at once. Two points with large errors have nearly these phases, so their difference is a step
-//! that changes no phase by much: `x + (a - b)` has nearly the phases of `x`. That is the mutation of differential evolution (Storn and Price,
-//! *Differential Evolution*, 1997) with factor 1 and without crossover. In a window it finds larger errors in some thousands of evaluations than
-//! uniform samples do in a hundred times as many.
+//! In a window of some `2^24` neighbouring arguments, each intermediate result of a function is nearly linear in the
+//! argument. So is its *phase*, the fraction of an ulp at which it is rounded: `phase(x) = a + b x` modulo 1, for each
+//! of the roundings. The error is largest where all phases are near certain values at once. Two points with large
+//! errors nearly have these phases, so their difference is a step that changes each phase only slightly: `x + (a - b)`
+//! nearly has the phases of `x`. That is the mutation of differential evolution (Storn and Price, *Differential
+//! Evolution*, 1997) with factor 1 and without crossover. Within a window, it finds larger errors in some thousands of
+//! evaluations than uniform samples do in a hundred times as many.
 //!
-//! Which window is best is not known before. So many swarms begin, and of those that end a [`Stage`] the best [`FACTOR`]th go on to the next one
-//! with [`FACTOR`] times as many steps, if they still improved (asynchronous successive halving: Li et al., *A System for Massively Parallel
-//! Hyperparameter Tuning*, 2020). New windows lie
+//! It is not known in advance which window is best. So many swarms start, and of those that end a [`Stage`] the best
+//! [`FACTOR`]th continue in the next one with [`FACTOR`] times as many steps, if they still improved (asynchronous
+//! successive halving: Li et al., *A System for Massively Parallel Hyperparameter Tuning*, 2020). New windows lie
 //!
-//! - beside the best windows of the stages, at all distances: how large errors can be changes smoothly with the argument,
-//! - at sums of a place and the difference of two others, as numbers: if an argument is reduced by a period, the reduced one is near theirs,
-//! - around large values of cells,
-//! - around places that the caller named.
+//! - next to the best windows of the stages, at all distances, because the size of possible errors changes smoothly
+//!   with the argument;
+//! - at the sum of a place and the difference of two others, as numbers: if the function reduces its argument by a
+//!   period, the remainder is near those of the places;
+//! - around large values of cells;
+//! - around the hints of the caller.
 
 use std::collections::VecDeque;
 
@@ -23,53 +26,56 @@ use libafl_bolts::rands::Rand;
 use super::{Extremes, Ground, Height, away, between, cell::Cell};
 use crate::{evaluate::Stop, line, view::Kind};
 
-/// Points of a swarm in its first stage; half as many more in each other.
+/// Number of points of a swarm in its first stage. Each further stage adds half as many.
 const MEMBERS: usize = 48;
-/// Members from which on differences are taken: until then the window is sampled.
+/// Minimum number of members for steps by differences. With fewer members, points are drawn uniformly from the window.
 const SAMPLED: usize = 32;
-/// How often a second member is drawn, until it has the sign of the first: at members of different signs the roundings go opposite ways.
+/// Maximum number of draws of a second member with the sign of the first: at members of different signs the roundings
+/// have opposite directions.
 const OF_ONE_SIGN: usize = 8;
-/// Steps of a swarm in its first stage, and by how many times more each other stage has.
+/// Number of steps of a swarm in its first stage. Each further stage has [`FACTOR`] times as many as the one before it.
 const FIRST_STEPS: u64 = 1024;
 const FACTOR: usize = 4;
-/// Stages.
+/// Number of stages.
 const STAGES: usize = 6;
-/// Exponents of half the width of a window.
+/// Range of the binary exponents of half the width of a window.
 const WIDTHS: (u32, u32) = (22, 36);
-/// Bits by which a window on rough ground becomes narrower, and the narrowest.
+/// Number of bits by which a window is narrowed where values are unrelated, and the least exponent of half its width.
 const NARROWED: u32 = 4;
 const NARROWEST: u32 = 14;
-/// One of so many swarms that are on rough ground even there goes on, and what the others count as, in steps.
+/// One in [`ROUGH`] new swarms goes on if the values of its narrowed window are still unrelated. The others are
+/// dropped, and count as [`GIVEN_UP`] steps.
 const ROUGH: usize = 8;
 const GIVEN_UP: u64 = 64;
-/// Values of a stage that are compared with, places that are remembered, and swarms that wait for the next stage.
+/// For each stage: the number of last values to compare with, of best places, and of swarms that wait for the next
+/// stage.
 const VALUES: usize = 64;
 const PLACES: usize = 32;
 const WAITING: usize = 16;
-/// Places are neighbours if their positions are equal but for this many bits.
+/// Places are in one neighbourhood if their positions are equal without this many low bits.
 const NEAR: u32 = 44;
-/// The most bits of the distance of a new window: four binades of a double.
+/// Maximum number of bits of the distance of a new window: four binades of a double.
 const FARTHEST: u32 = 54;
-/// One of so many new windows lies at a sum of places.
+/// One in this many new windows lies at a sum of places.
 const COMBINED: usize = 4;
-/// Up to 2 to the power of one less cells are drawn, of which the best gives a swarm its place.
+/// Number of tournament sizes, `2^0` to `2^(TOURNAMENT-1)`: the best of that many random cells gives a swarm its place.
 const TOURNAMENT: usize = 11;
-/// Steps of all swarms between two turns of the cells, and so many cheap steps count as one.
+/// Number of steps of all swarms between two rounds of the cells. [`CHEAP`] cheap steps count as one.
 const STEPS: u64 = 32_768;
 const CHEAP: u64 = 8;
-/// Steps that are proposed before the first of them is evaluated.
+/// Maximum number of steps that are proposed before they are evaluated together.
 const BATCH: u64 = 32;
 
 /// A point with a large value.
 #[derive(Debug)]
 struct Member {
     value: f64,
-    /// The sign that the value had.
+    /// Whether the value was negative; `value` is its magnitude.
     is_negative: bool,
     at: Box<[u64]>,
 }
 
-/// Points with large values in a window.
+/// A set of points with large values in a window.
 #[derive(Debug)]
 struct Swarm {
     window: Vec<(u64, u64)>,
@@ -79,7 +85,7 @@ struct Swarm {
     before: f64,
     /// Steps left in this stage.
     left: u64,
-    /// Descending.
+    /// The points, by value in descending order.
     members: Vec<Member>,
 }
 
@@ -88,7 +94,7 @@ impl Swarm {
         self.members.first().map_or(0.0, |m| m.value)
     }
 
-    /// The same middle, and a smaller width.
+    /// Narrows the window around its middle.
     fn narrow(&mut self) {
         self.width -= NARROWED;
         for (least, greatest) in &mut self.window {
@@ -101,7 +107,7 @@ impl Swarm {
         MEMBERS + self.stage * MEMBERS / 2
     }
 
-    /// Does the value get in?
+    /// Whether a point with this value becomes a member.
     fn admits(&self, value: f64) -> bool {
         value > 0.0
             && (self.members.len() < self.room() || self.members.last().is_some_and(|least| value > least.value))
@@ -109,7 +115,7 @@ impl Swarm {
 
     fn insert(&mut self, value: f64, is_negative: bool, at: &[u64]) {
         let place = self.members.partition_point(|m| m.value > value);
-        // Equal points have equal values.
+        // The same point has the same value, so only members with this value are compared.
         if self.members[place..].iter().take_while(|m| m.value == value).any(|known| *known.at == *at) {
             return;
         }
@@ -123,7 +129,8 @@ impl Swarm {
         self.members.insert(place, Member { value, is_negative, at });
     }
 
-    /// The next point: a member, better ones more often, plus the difference of two, or minus it. A random one of the window if both leave it.
+    /// Proposes the next point: a member plus the difference of two members, or minus it. Better members are more
+    /// likely. If both points are outside the window, a uniformly distributed point of the window.
     fn propose<R: Rand>(&self, rng: &mut R, x: &mut [u64]) {
         let n = self.members.len();
         if n >= SAMPLED {
@@ -145,7 +152,7 @@ impl Swarm {
         }
     }
 
-    /// `from + (a - b)` of these members; false if that leaves the window.
+    /// Sets `x` to `from + (a - b)` of these members; returns false if that is outside the window.
     fn step(&self, x: &mut [u64], from: usize, a: usize, b: usize) -> bool {
         let at = |i: usize| &self.members[i].at;
         let mut is_within = true;
@@ -157,19 +164,19 @@ impl Swarm {
     }
 }
 
-/// What came of the swarms that finished a stage.
+/// The results of the swarms that finished a stage.
 #[derive(Debug, Default)]
 struct Stage {
-    /// The last values.
+    /// The best values of the last [`VALUES`] swarms.
     values: VecDeque<f64>,
-    /// Where the largest were, and the widths of the windows; descending.
+    /// The largest values with their places and the widths of their windows; in descending order.
     places: Vec<(f64, Box<[u64]>, u32)>,
-    /// Descending.
+    /// The swarms that may continue in the next stage, by best value in descending order.
     waiting: Vec<Swarm>,
 }
 
 impl Stage {
-    /// The best swarm that waits, if it is better than all but a [`FACTOR`]th of the last ones.
+    /// Takes the best waiting swarm, if it is among the best [`FACTOR`]th of the last values.
     fn promoted(&mut self) -> Option<Swarm> {
         let best = self.waiting.first()?.best();
         let better = self.values.iter().filter(|v| **v >= best).count();
@@ -204,7 +211,7 @@ impl Stage {
     }
 }
 
-/// Swarms, of which the best of each stage go on to the next one.
+/// All swarms; the best of each stage continue in the next one.
 #[derive(Debug, Default)]
 pub(super) struct Swarms {
     stages: [Stage; STAGES],
@@ -224,8 +231,8 @@ impl Swarms {
         self.new_swarm(rng, from)
     }
 
-    /// The sum of a place and the difference of two others, as numbers. If an argument is reduced by a period, or by any lattice of them, the
-    /// reduced one is near those of the places.
+    /// The sum of a place and the difference of two others, as numbers. If the function reduces its argument by a
+    /// period, or by a lattice of periods, the remainder is near those of the places.
     fn combined<R: Rand>(&self, rng: &mut R, begun: usize, from: &Places) -> Vec<u64> {
         let mut draw = || {
             let places = &self.stages[rng.below_or_zero(begun)].places;
@@ -242,7 +249,7 @@ impl Swarms {
         (0..from.ends.len()).map(sum).collect()
     }
 
-    /// Where a new window lies, and the exponent of half its width.
+    /// The middle of a new window, and the exponent of half its width.
     fn place<R: Rand>(&self, rng: &mut R, from: &Places) -> Option<(Vec<u64>, u32)> {
         let (least, greatest) = WIDTHS;
         let mut width = least + rng.below_or_zero((greatest - least + 1) as usize) as u32;
@@ -277,7 +284,7 @@ impl Swarms {
     }
 }
 
-/// What new windows are placed by.
+/// The inputs to the placement of new windows.
 struct Places<'a> {
     cells: &'a [Cell],
     ends: &'a [(u64, u64)],
@@ -285,7 +292,7 @@ struct Places<'a> {
     kinds: &'a [Kind],
 }
 
-/// At a distance of about `2^k` in each argument, with `k` drawn evenly from `width` on.
+/// A position at a distance of about `2^k` from `place` in each argument, with `k` drawn uniformly from `width` on.
 fn beside<R: Rand>(rng: &mut R, place: &[u64], width: u32, ends: &[(u64, u64)]) -> Vec<u64> {
     let moved = |(x, (least, greatest)): (&u64, &(u64, u64))| {
         let bits = (u64::BITS - (greatest - least).leading_zeros()).min(FARTHEST);
@@ -296,7 +303,7 @@ fn beside<R: Rand>(rng: &mut R, place: &[u64], width: u32, ends: &[(u64, u64)]) 
     place.iter().zip(ends).map(moved).collect()
 }
 
-/// A large value of the best of some cells, few of them or many.
+/// The position of a large value: from the best of a random number of cells.
 fn large<R: Rand>(rng: &mut R, cells: &[Cell]) -> Option<Vec<u64>> {
     let first = |c: &&Cell| c.best.first().map_or(0.0, |b| b.0);
     let n = 1 << rng.below_or_zero(TOURNAMENT);
@@ -306,13 +313,13 @@ fn large<R: Rand>(rng: &mut R, cells: &[Cell]) -> Option<Vec<u64>> {
 }
 
 impl Extremes {
-    /// Where a new window of one argument may lie.
+    /// The position of a new window of one argument.
     pub(super) fn place<R: Rand>(&self, rng: &mut R) -> Option<u64> {
         let from = Places { cells: &self.cells, ends: &self.ends, hints: &self.hints, kinds: &self.kinds };
         self.swarms.place(rng, &from).map(|(at, _)| at[0])
     }
 
-    /// A turn of the swarms.
+    /// One round of the swarms: [`STEPS`] steps.
     pub(super) fn swarm<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut left = STEPS * CHEAP;
         while left > 0 {
@@ -340,7 +347,7 @@ impl Extremes {
         Ok(())
     }
 
-    /// So many steps of a swarm.
+    /// Takes `n` steps of a swarm.
     fn move_swarm<F: Height, R: Rand>(
         &mut self,
         f: &mut F,
@@ -371,7 +378,7 @@ impl Extremes {
     }
 }
 
-/// Goes to the window of a swarm; where a new one is rough, it becomes narrower.
+/// Announces the window of a swarm. Narrows the window of a new swarm while its values are unrelated.
 fn settle<F: Height>(f: &mut F, swarm: &mut Swarm) -> Ground {
     loop {
         let ground = f.enter(&swarm.window);
@@ -422,7 +429,8 @@ mod tests {
         }
     }
 
-    /// Members with positive values lie at multiples of 1000, those with negative ones 300 behind. A difference of two of one sign keeps that.
+    /// Members with positive values lie at multiples of 1000, those with negative values 300 above. A difference of two
+    /// members of one sign keeps this property.
     #[test]
     fn differences_are_of_members_of_one_sign() {
         let mut swarm =

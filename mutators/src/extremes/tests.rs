@@ -20,7 +20,7 @@ impl<F: FnMut(&[u64]) -> f64> Height for Noise<F> {
     }
 }
 
-/// From 0 to 1, without a pattern.
+/// A pseudorandom number from 0 to 1.
 fn noise(x: u64) -> f64 {
     let mixed = (x ^ x >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,7 +36,8 @@ fn best(regions: Vec<Vec<(u64, u64)>>, evaluations: u64, seed: u64, of: impl FnM
     f.best
 }
 
-/// Noise below a narrow hill: uniform samples meet the upper tenth of the hill, 2^-20 of the line, about once in a million.
+/// Noise below a narrow hill: about one uniform sample in a million lies in the upper tenth of the hill, which is 2^-20
+/// of the line.
 #[test]
 fn a_narrow_hill_under_noise_is_found() {
     let top = 0x4321_0000_0000_0000u64;
@@ -73,7 +74,8 @@ fn peaks_lie_in_their_regions() {
     }
 }
 
-/// Three roundings of phases that are linear in the argument: the largest sum is at a corner that one of millions of points is near.
+/// Four roundings whose phases are linear in the argument: the largest sum is at a corner, near which one of millions
+/// of points lies.
 #[test]
 fn the_largest_sum_of_roundings_in_a_window_is_found() {
     let phase = |x: u64, slope: u64| (x.wrapping_mul(slope) >> 11) as f64 / (1u64 << 53) as f64;
@@ -86,7 +88,7 @@ fn the_largest_sum_of_roundings_in_a_window_is_found() {
     assert!(found.iter().all(|f| 4.0 - f < (4.0 - uniform) / 2.0), "{found:?} of 4, and {uniform} of uniform samples");
 }
 
-/// Rough ground wherever a window is wider than this.
+/// A function whose values are unrelated in every window wider than [`SMOOTH`].
 struct RoughWhereWide {
     left: u64,
     inside: (u64, u64),
@@ -124,7 +126,7 @@ fn windows_become_narrower_on_rough_ground() {
     assert!(f.steps > 700_000, "{} steps of a million in narrow windows", f.steps);
 }
 
-/// Values with signs, of which a negative one is the farthest from 0.
+/// A function with values of both signs; the value with the largest magnitude is negative.
 struct Signed {
     left: u64,
 }
@@ -170,19 +172,21 @@ fn a_hint_outside_of_the_box_is_refused() {
     let _ = Extremes::new(vec![vec![(5, 9)]]).with_hints(vec![vec![10]]);
 }
 
-/// The sum of some roundings, of which each is of a multiple of what 2 pi leaves of the argument, and of its sine.
+/// The absolute value of a weighted sum of roundings. Each rounding is that of a multiple of the remainder of the
+/// argument modulo 2 pi, plus its sine.
 struct Periodic {
     left: u64,
     best: f64,
-    /// Units by which what is rounded moves for one of what is left but for the sine, and weights.
+    /// For each rounding: units by which the rounded value moves per unit of the remainder, without the sine; and the
+    /// weight.
     roundings: [(f64, f64); 6],
 }
 
-/// A unit of what is left, and how many the sine is.
+/// The unit of the remainder. [`SINE`] is the factor of the sine, in units.
 const UNIT: f64 = 1.0 / 68_719_476_736.0;
 const SINE: f64 = 4_398_046_511_104.0;
 
-/// What 2 pi leaves of so many positions of `2^21`, between -pi and pi.
+/// The remainder modulo 2 pi, between -pi and pi, of this many positions in the binade of `2^21`.
 fn left(positions: i128) -> f64 {
     let mut rest = positions;
     for _ in 0..period::BITS - (52 - 21) {
@@ -237,7 +241,8 @@ impl Height for Periodic {
     }
 }
 
-/// All arguments are between `2^21` and `2^22`, where a position is millions of units. At all of seven seeds.
+/// All arguments are between `2^21` and `2^22`, where one position is millions of units. Must succeed for all of seven
+/// seeds.
 #[test]
 fn the_largest_error_of_what_a_period_leaves_is_found() {
     let position = |x: f64| line::position(Kind::F64, x.to_bits());

@@ -5,16 +5,17 @@
 //!    steps. Repeat until a round over all numbers does not decrease the value, or until 3 rounds have decreased it by
 //!    less than a quarter each.
 //! 2. Substitutions: try the first candidate of each of the [`MOVES`] for each number, then the second ones, and so on,
-//!    because the first candidates of every list are the likely ones. After a decrease by a quarter or more, step 1.
-//!    In runs of bytes, so are the candidates of the [`RUN_MOVES`].
+//!    because the first candidates of every list are the likely ones. In runs of bytes, also try the candidates of the
+//!    [`RUN_MOVES`]. After a decrease by a quarter or more, go to step 1.
 //! 3. When a whole cycle of step 2 has not decreased the value: search both edges of the plateau of each number, where
-//!    the value increases. After a decrease, step 1; otherwise the point is a local minimum.
+//!    the value increases. After a decrease, go to step 1; otherwise the point is a local minimum.
 //!
 //! A candidate of step 2 with the same value is accepted with probability 1/8, because the value of a condition such as
 //! `(n & 1) == 0` is the same almost everywhere.
 //!
-//! The search does not allocate, but for one buffer if the layout has runs of bytes and the dictionary tokens. It is valid for every metric. With [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the
-//! secant steps are exact, and a comparison with a constant takes two or three evaluations.
+//! The search does not allocate, except for one buffer if the layout has runs of bytes and the dictionary has tokens.
+//! It is valid for every metric. With [`Metric::Ulp`](crate::evaluate::Metric::Ulp) the secant steps are exact, and a
+//! comparison with a constant takes two or three evaluations.
 //!
 //! # Reference
 //! B. Korel, *Automated Software Test Data Generation*, IEEE TSE 16(8), 1990.
@@ -200,7 +201,7 @@ impl Search<'_> {
         Ok(round)
     }
 
-    /// Goes on from a trial of step 2, before which the value was `before`. Returns whether it is 0 now.
+    /// Continues after a trial of step 2, before which the value was `before`. Returns whether the value is 0 now.
     fn is_done_after(&self, probe: &mut Probe, round: &mut Round, verdict: Verdict, before: u64) -> Result<bool, Stop> {
         if verdict != Verdict::Better {
             return Ok(false);
@@ -246,7 +247,8 @@ mod tests {
 
     #[test]
     fn coupled_arguments_are_found_by_substitution() {
-        // The value is constant but for two equalities, which only a constant and then the other argument satisfy.
+        // The value is constant except for two equalities. Only a constant satisfies the first, and then the other
+        // argument satisfies the second.
         let f = exact(|x: &[f64]| 2 * u64::from(x[0] != 1.5) + u64::from(x[1] != -x[0] || x[1] == 0.0));
         let (result, n) = solve(&Layout::doubles(16), Counted::new(5000, f));
         assert_eq!(result, Ok(0), "{n} evaluations");
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!(result, Ok(0), "{n} evaluations");
     }
 
-    /// Evaluations until the function is 0, from zeros, with tokens.
+    /// Number of evaluations until the function is 0, from a start of zeros, with these tokens.
     fn solve_with_tokens(layout: &Layout, tokens: &[&[u8]], is_wanted: impl Fn(&[u8]) -> bool) -> u64 {
         let mut f = Counted::new(100_000, |x: &[u8]| u64::from(!is_wanted(x)));
         let mut avm = Avm::new(Arc::new(Dictionary::general().with_tokens(tokens.iter().map(|t| t.to_vec()))));
@@ -288,8 +290,8 @@ mod tests {
         assert_eq!(result, Ok(0), "{} evaluations", f.evaluations);
     }
 
-    /// `$`, any text, `*`, and the exclusive or of the text as two hexadecimal digits: the distance to a text with GGA at a place, as a
-    /// condition behind the checksum has it.
+    /// The distance to a text with GGA at a fixed place, for a condition that is evaluated only if the checksum is
+    /// right. The format is `$`, any text, `*`, and the exclusive or of the text as two hexadecimal digits.
     fn distance_behind_checksum(x: &[u8]) -> u64 {
         let Some(end) = x.iter().position(|b| *b == b'*').filter(|end| end + 2 < x.len()) else { return u64::MAX };
         let sum = x[1..end].iter().fold(0, |sum, b| sum ^ b);

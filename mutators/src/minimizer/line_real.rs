@@ -19,7 +19,7 @@ const MAX_GROWTH: u32 = 1500;
 pub struct Bracket {
     /// One end.
     pub a: f64,
-    /// The one in between.
+    /// The abscissa between them.
     pub b: f64,
     /// The other end.
     pub c: f64,

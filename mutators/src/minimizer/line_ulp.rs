@@ -27,7 +27,7 @@ use crate::{
 /// Maximum number of secant steps after one exploratory move.
 const MAX_SECANTS: u32 = 64;
 
-/// Maximum number of slow gains (less than a quarter each): a function that decreases slowly is left to the other
+/// Maximum number of slow gains (less than a quarter each). A function that decreases slowly is passed to the other
 /// moves.
 const MAX_SLOW: u32 = 3;
 
@@ -239,7 +239,7 @@ mod tests {
         view::Layout,
     };
 
-    /// Number of evaluations from a start, which counts, to a zero of a function of one double.
+    /// Number of evaluations, that of the start included, until a zero of a function of one double.
     fn evaluations(start: f64, f: impl FnMut(&[f64]) -> u64) -> u64 {
         let mut f = Counted::new(10_000, exact(f));
         let mut x = start.to_le_bytes();

@@ -4,6 +4,16 @@
 //! [`pso`]) search the reals; CoverMe uses Powell's method. [`random_moves`] is the control, without minimization.
 //!
 //! A new minimizer is a new file and one line in [`minimizers`].
+//!
+//! # Example
+//! ```
+//! use libafl_bolts::rands::StdRand;
+//! use penfuzz_mutators::minimizer::{LocalMinimizer, create};
+//!
+//! let minimizer = create::<StdRand>("powell", Default::default()).expect("a minimizer of that name");
+//! assert_eq!(minimizer.name(), "powell");
+//! assert!(create::<StdRand>("newton", Default::default()).is_none());
+//! ```
 
 pub mod avm;
 pub mod brent;

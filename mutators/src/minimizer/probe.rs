@@ -64,7 +64,7 @@ impl<'a> Probe<'a> {
         self.metric
     }
 
-    /// Evaluates the best point with other raw bits in one slot. For the bits that are there already, the result is
+    /// Evaluates the best point with other raw bits in one slot. If the slot has these bits already, the result is
     /// [`Verdict::Equal`] without an evaluation.
     ///
     /// # Errors
@@ -106,8 +106,8 @@ impl<'a> Probe<'a> {
         self.judge(keep_ties, |x, replaced| x[span].copy_from_slice(replaced))
     }
 
-    /// Evaluates the trial that the point holds. `undo` makes it the best point so far again, where the trial is no new
-    /// one.
+    /// Evaluates the trial that is stored in the point. Unless the trial becomes the best point, `undo` restores the
+    /// best point.
     fn judge(&mut self, keep_ties: bool, undo: impl FnOnce(&mut [u8], &[u8])) -> Result<Verdict, Stop> {
         match self.f.evaluate(self.x) {
             Ok(r) if r < self.best => {

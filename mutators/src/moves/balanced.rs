@@ -1,4 +1,4 @@
-//! Tokens that leave a checksum as it is: the byte behind the token makes up for what the token changes.
+//! Tokens that keep a checksum: the byte after the token compensates for what the token changes.
 
 use core::ops::Range;
 
@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{dictionary::Dictionary, view::run_length};
 
-/// Writes a token of the dictionary from the slot on, and changes the byte behind it so that the exclusive or, or the sum modulo
-/// 256, of all bytes stays the same.
+/// Writes a token of the dictionary from the slot on, and changes the byte after it so that the exclusive or, or the
+/// sum modulo 256, of all bytes stays the same.
 ///
-/// A text with a checksum is rejected after every change of one place, so no search that changes one place at a time comes
-/// further. There are two candidates for each token; those by exclusive or come first.
+/// A text with a checksum is rejected after every change of a single place, so a search that changes one place at a
+/// time makes no progress. There are two candidates for each token; those by exclusive or come first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balanced;
 

@@ -33,7 +33,8 @@ impl Move for LowBits {
         match index % OPERATIONS {
             0 => raw & !low,
             1 => raw | low,
-            // Adds half of the last place that stays. A carry into the exponent gives the correctly rounded value, too.
+            // Adds half a unit of the last place that stays. A carry into the exponent gives the correctly rounded
+            // value, too.
             _ => raw.wrapping_add(1 << (k - 1)) & !low & kind.mask(),
         }
     }

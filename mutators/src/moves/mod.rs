@@ -13,6 +13,21 @@
 //! | Powell's method over the reals (CoverMe) | 60 % | 68 % | 80 % |
 //!
 //! A new kind of move is a new file and one entry in [`MOVES`], or in [`RUN_MOVES`] if it replaces consecutive bytes.
+//!
+//! # Example
+//! ```
+//! use penfuzz_mutators::{
+//!     dictionary::Dictionary,
+//!     moves::{At, Move, Reform},
+//!     view::Layout,
+//! };
+//!
+//! let (layout, dictionary) = (Layout::doubles(8), Dictionary::general());
+//! let x = 3.0f64.to_le_bytes();
+//! let at = At::new(&x, &layout, 0, &dictionary);
+//! let candidates: Vec<f64> = (0..Reform.count(&at)).map(|i| f64::from_bits(Reform.candidate(&at, i))).collect();
+//! assert!(candidates.starts_with(&[-3.0, 3.0, 1.0 / 3.0, 6.0, 1.5, 9.0]));
+//! ```
 
 mod balanced;
 mod bit_flip;
@@ -41,7 +56,7 @@ use crate::{
     view::{Layout, Slot},
 };
 
-/// What a move starts from: a point, the slot to replace, and the constants of the program.
+/// The start of a move: a point, the slot to replace, and the constants of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     /// The point. Every slot of `slots` must end within it, otherwise a move panics.
@@ -55,7 +70,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Replaces slot number `slot` of a point that is at least as long as the layout.
+    /// The start of a move that replaces slot number `slot` of a point at least as long as the layout.
     #[must_use]
     pub fn new(x: &'a [u8], layout: &'a Layout, slot: usize, dictionary: &'a Dictionary) -> Self {
         Self { x, slots: layout.slots(), slot, dictionary }

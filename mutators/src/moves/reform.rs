@@ -12,7 +12,7 @@ use crate::view::Kind;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reform;
 
-/// Number of candidates that floats and integers have alike.
+/// Number of candidates that floats and integers have in common.
 const COMMON: usize = 6;
 
 /// Binary exponents to combine with the present fraction: near 0, at the ends of exact integers and exact products, and

@@ -31,11 +31,11 @@ impl Move for Related {
     }
 }
 
-/// At most so many slots are used, the first ones and those behind the slot to replace: of an array of hundreds, all would be
-/// hundreds of thousands of candidates.
+/// Maximum number of slots in use: for larger layouts, the first ones and those after the slot to replace. An array of
+/// hundreds of elements would otherwise have hundreds of thousands of candidates.
 const MOST: usize = 24;
 
-/// Number of slots that are used, without the rounding mode, which is the last slot if there is one.
+/// Number of slots in use, without the rounding mode, which is the last slot if there is one.
 fn numbers(at: &At) -> usize {
     all_numbers(at).min(MOST)
 }
@@ -44,7 +44,7 @@ fn all_numbers(at: &At) -> usize {
     at.slots.len() - usize::from(at.slots.last().is_some_and(|slot| slot.kind == Kind::Rounding))
 }
 
-/// The slot of another number.
+/// Index of the slot from which candidate `index` is derived.
 fn other(at: &At, index: usize) -> usize {
     let all = all_numbers(at);
     if all <= MOST || index.is_multiple_of(2) {

@@ -33,23 +33,23 @@ pub trait RunMove: Sync {
     fn write(&self, dictionary: &Dictionary, index: usize, bytes: &mut [u8]);
 }
 
-/// Are there tokens, and is the slot followed by another one of its run?
+/// Whether there are tokens, and the slot is followed by another one of its run.
 pub(super) fn has_tokens(at: &At) -> bool {
     !at.dictionary.tokens().is_empty() && run_length(at.slots, at.slot, 2) >= 2
 }
 
 /// Writes a token of the dictionary from the slot on.
 ///
-/// There are four candidates for each token: it replaces as many bytes as it has, or is inserted, which moves the rest
-/// of the run back and drops its last bytes; each without and with a 0 byte behind, which ends a string. The plain
-/// replacements by all tokens come first.
+/// There are four candidates for each token: it replaces as many bytes as it has, or it is inserted, which moves the
+/// rest of the run back and drops its last bytes; each without and with a 0 byte after it, which ends a string. The
+/// plain replacements by all tokens come first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Token;
 
 /// Number of candidates for each token.
 const FORMS: usize = 4;
 
-/// A candidate, by its number.
+/// The parts of a candidate.
 struct Form<'a> {
     token: &'a [u8],
     is_inserted: bool,
@@ -63,7 +63,7 @@ impl<'a> Form<'a> {
         Self { token: &tokens[index % tokens.len()], is_inserted: form >= 2, is_ended: form % 2 == 1 }
     }
 
-    /// Number of bytes with the 0 byte.
+    /// Number of bytes, including the 0 byte if there is one.
     const fn size(&self) -> usize {
         self.token.len() + self.is_ended as usize
     }
@@ -75,7 +75,7 @@ impl RunMove for Token {
     }
 
     fn count(&self, at: &At) -> usize {
-        // A single byte is left to the moves of one number: a token of one byte is an integer constant, too.
+        // The moves of one number cover single bytes: a token of one byte is an integer constant, too.
         if has_tokens(at) { FORMS * at.dictionary.tokens().len() } else { 0 }
     }
 
@@ -85,7 +85,7 @@ impl RunMove for Token {
         let rest = run_length(at.slots, at.slot, limit);
         let (start, size) = (at.target().offset, form.size());
         match form.is_inserted {
-            // Without a byte to move back it would replace.
+            // Without a byte to move back, an insertion would be a replacement.
             true if size < rest => Some(start..start + rest),
             false if size <= rest => Some(start..start + size),
             _ => None,
@@ -105,8 +105,8 @@ impl RunMove for Token {
     }
 }
 
-/// Writes a random token into the run from slot number `slot` on. Returns whether the one that was drawn fits; otherwise
-/// `x` stays as it is. Draws no random number if the slot is in no run, or if there is no token.
+/// Writes a random token into the run from slot number `slot` on. Returns false, without a change to `x`, if the drawn
+/// token does not fit. Draws no random number if the slot is in no run, or if there is no token.
 pub(crate) fn write_random<R: Rand>(
     rng: &mut R,
     slots: &[Slot],
@@ -134,7 +134,7 @@ mod tests {
         Dictionary::general().with_tokens(tokens.iter().map(|t| t.to_vec()))
     }
 
-    /// The points that the candidates at a slot make of `x`.
+    /// The points that result from `x` by the candidates at a slot.
     fn points(layout: &Layout, dictionary: &Dictionary, x: &[u8], slot: usize) -> Vec<Vec<u8>> {
         let at = At::new(x, layout, slot, dictionary);
         let make = |index| {

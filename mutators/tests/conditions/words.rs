@@ -1,4 +1,4 @@
-//! The operations by which mathematical libraries take numbers apart.
+//! The operations by which mathematical libraries decompose numbers.
 
 use penfuzz_mutators::{
     distance::{Relation, exact_integer},
@@ -33,7 +33,7 @@ pub fn int(relation: Relation, a: impl Into<i128>, b: impl Into<i128>) -> u64 {
     exact_integer(relation, a.into(), b.into())
 }
 
-/// The value of `d` if the site is reached.
+/// The value of `d` if the site is reached, otherwise [`UNREACHED`].
 pub fn behind(reached: bool, d: impl FnOnce() -> u64) -> u64 {
     if reached { d() } else { UNREACHED }
 }
@@ -53,7 +53,7 @@ pub fn whole(y: f64) -> Option<(u32, u32)> {
     })
 }
 
-/// `x` less the nearest multiple of pi/2, as the fast argument reduction of a sine computes it.
+/// `x` minus the nearest multiple of pi/2, as the fast argument reduction of a sine computes it.
 pub fn reduced(x: f64) -> f64 {
     let pi_2 = core::f64::consts::FRAC_PI_2;
     x - (x / pi_2).round() * pi_2

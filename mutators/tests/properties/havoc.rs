@@ -17,7 +17,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{config, layouts};
 
-/// All that the mutators require of a state: a generator, of any type.
+/// A state with a random generator only, which is all that the mutators require.
 struct OnlyRand(XorShift64Rand);
 
 impl HasRand for OnlyRand {

@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(&x[end..], &start[end..], "bytes without a number stay");
     }
 
-    /// Where every input has it, nothing but zeros is left.
+    /// If every input has the property, only zeros are left.
     #[test]
     fn numbers_that_do_not_matter_become_zero((layout, mut x) in input()) {
         Simplifier::new().simplify(&mut x, &layout, |_| Verdict::Holds);

@@ -13,7 +13,7 @@ fn input() -> impl Strategy<Value = (Layout, Vec<u8>)> {
     })
 }
 
-/// The bits of the input that the layout reads: all of every number, but 1 and 2 bits of `Bool` and `Rounding`.
+/// The bits of the input that the layout reads: all of every number, but only the low bits of `Bool` and `Rounding`.
 fn read_bits(layout: &Layout, length: usize) -> Vec<u8> {
     let mut bits = vec![0; length];
     for slot in layout.slots() {
@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(layout.fitting(length), expected);
     }
 
-    /// What a double cannot hold is an integer beyond `2^53` and, in single precision, the payload of a NaN.
+    /// A double cannot hold all integers beyond `2^53`, nor, in single precision, the payload of a NaN.
     #[test]
     fn values_survive_as_reals((kind, raw) in number()) {
         let real = kind.to_real(raw);

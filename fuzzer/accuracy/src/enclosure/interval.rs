@@ -1,4 +1,4 @@
-//! Enclosures of real values, with MPFR's directed rounding.
+//! Enclosures of real values, by interval arithmetic with MPFR's directed rounding.
 
 use std::cmp::Ordering;
 
@@ -10,26 +10,26 @@ use rug::{
 
 use crate::fpcore::Expr;
 
-/// Why a value has no enclosure.
+/// Reason why a value has no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
-    /// The expression has no value: the root of a negative number, a quotient by zero.
+    /// The expression has no value, such as the root of a negative number, or a quotient by zero.
     Undefined,
-    /// It is not known whether it has one, or the operation is not supported.
+    /// It is not known whether it has a value, or the operation is not supported.
     Unknown,
 }
 
-/// All values between two numbers.
+/// A closed interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interval {
-    /// The least.
+    /// The lower end.
     pub low: Float,
-    /// The greatest.
+    /// The upper end.
     pub high: Float,
 }
 
 impl Interval {
-    /// The least magnitude in it, rounded down.
+    /// Returns the least magnitude of its numbers, rounded down.
     #[must_use]
     pub fn least_magnitude(&self) -> f64 {
         if self.low <= 0.0 && self.high >= 0.0 {
@@ -39,7 +39,7 @@ impl Interval {
         least.to_f64_round(Round::Down)
     }
 
-    /// The greatest magnitude in it, rounded up.
+    /// Returns the greatest magnitude of its numbers, rounded up.
     #[must_use]
     pub fn greatest_magnitude(&self) -> f64 {
         let most = self.low.clone().abs().max(&self.high.clone().abs());
@@ -47,11 +47,11 @@ impl Interval {
     }
 }
 
-/// An enclosure, if there is one.
+/// An enclosure, or the reason why there is none.
 pub type Enclosed = Result<Interval, Lost>;
 type Scope = Vec<(String, Interval)>;
 
-/// An enclosure of an expression, with so many bits.
+/// Encloses an expression, with this precision in bits.
 ///
 /// # Errors
 /// When it has no value, or no enclosure is known.
@@ -59,8 +59,8 @@ pub fn enclose(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclosed {
     by(expr, scope, bits, operation)
 }
 
-/// An enclosure of the values that an expression has at points at which it has one: the operand of a root, a logarithm, an arcsine or an arccosine is cut
-/// to where these have a value.
+/// Encloses the values of an expression at the points at which it has one: the operand of a root, a logarithm, an
+/// arcsine or an arccosine is restricted to the domain of that function.
 ///
 /// # Errors
 /// As [`enclose`].
@@ -80,7 +80,7 @@ pub fn enclose_where_defined(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclo
     })
 }
 
-/// An enclosure, by enclosures of its operations.
+/// Encloses an expression, with `apply` for its operations.
 fn by(expr: &Expr, scope: &mut Scope, bits: u32, apply: fn(&str, &[Interval], u32) -> Enclosed) -> Enclosed {
     match expr {
         Expr::Number(text) => number(text, bits),
@@ -116,13 +116,13 @@ fn by(expr: &Expr, scope: &mut Scope, bits: u32, apply: fn(&str, &[Interval], u3
     }
 }
 
-/// The interval of one number.
+/// Returns the interval of one number.
 #[must_use]
 pub fn exactly(x: f64, bits: u32) -> Interval {
     Interval { low: Float::with_val(bits.max(53), x), high: Float::with_val(bits.max(53), x) }
 }
 
-/// Rounds a result both ways.
+/// Rounds a value in both directions.
 fn both<T: Copy>(bits: u32, value: T) -> Enclosed
 where
     Float: AssignRound<T, Round = Round, Ordering = Ordering>,
@@ -176,7 +176,7 @@ where
     Float::with_val_round(bits, value, Round::Up).0
 }
 
-/// A sum.
+/// Encloses a sum.
 ///
 /// # Errors
 /// When it has no bounds.
@@ -184,20 +184,20 @@ pub fn sum(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     finite(down(bits, &a.low + &b.low), up(bits, &a.high + &b.high))
 }
 
-/// The opposite.
+/// Returns the interval of the negated numbers.
 #[must_use]
 pub fn negative(a: &Interval) -> Interval {
     Interval { low: -a.high.clone(), high: -a.low.clone() }
 }
 
-/// The least and the greatest of some numbers.
+/// Returns the smallest interval that contains all pairs of bounds.
 fn hull(all: impl IntoIterator<Item = (Float, Float)>) -> Enclosed {
     let hull = all.into_iter().reduce(|(low, high), (l, h)| (low.min(&l), high.max(&h)));
     let (low, high) = hull.ok_or(Lost::Unknown)?;
     finite(low, high)
 }
 
-/// A product.
+/// Encloses a product.
 ///
 /// # Errors
 /// When it has no bounds.
@@ -206,7 +206,7 @@ pub fn product(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     hull(pairs.map(|(x, y)| (down(bits, x * y), up(bits, x * y))))
 }
 
-/// A quotient.
+/// Encloses a quotient.
 ///
 /// # Errors
 /// When the divisor is zero, or may be.
@@ -221,7 +221,7 @@ pub fn quotient(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     hull(pairs.map(|(x, y)| (down(bits, x / y), up(bits, x / y))))
 }
 
-/// A function that rises.
+/// Encloses a monotonically increasing function.
 fn rising(a: &Interval, of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed {
     let (mut low, mut high) = (a.low.clone(), a.high.clone());
     of(&mut low, Round::Down);
@@ -229,7 +229,7 @@ fn rising(a: &Interval, of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed 
     finite(low, high)
 }
 
-/// A function that rises where it is defined: not below `least` nor above `greatest`.
+/// Encloses a function that is defined from `least` to `greatest`, and monotonically increasing there.
 fn rising_within(a: &Interval, (least, greatest): (f64, f64), of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed {
     if a.high < least || a.low > greatest {
         return Err(Lost::Undefined);
@@ -237,7 +237,7 @@ fn rising_within(a: &Interval, (least, greatest): (f64, f64), of: impl Fn(&mut F
     if a.low < least || a.high > greatest { Err(Lost::Unknown) } else { rising(a, of) }
 }
 
-/// A function with a slope of at most 1, between -1 and 1.
+/// Encloses a function with values from -1 to 1 and a slope of at most 1.
 fn wave(a: &Interval, bits: u32, of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed {
     let width = up(bits, &a.high - &a.low);
     let (mut low, mut high) = (a.low.clone(), a.low.clone());
@@ -271,7 +271,7 @@ fn power(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     operation("exp", &[product(&log, b, bits)?], bits)
 }
 
-/// An operation of `FPCore`, by its name.
+/// Encloses an operation of `FPCore`, by its name.
 ///
 /// # Errors
 /// When it has no value for these operands, or no enclosure is known.

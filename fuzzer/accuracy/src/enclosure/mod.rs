@@ -1,5 +1,5 @@
-//! Enclosures of real values of expressions ([`interval`]) and of differences ([`pair`]), with MPFR's directed rounding, over boxes that are
-//! halved until something is decided.
+//! Enclosures of real values of expressions ([`interval`]) and of differences ([`pair`]), with MPFR's directed
+//! rounding, over boxes that are halved until a question is decided.
 
 pub mod interval;
 pub mod pair;
@@ -8,16 +8,16 @@ use rug::Float;
 
 use self::interval::Interval;
 
-/// The ends of each argument.
+/// The range of each argument.
 pub type Domains = Vec<(f64, f64)>;
 
-/// An argument as an interval.
+/// Returns the range of an argument as an interval.
 #[must_use]
 pub fn between((low, high): (f64, f64), bits: u32) -> Interval {
     Interval { low: Float::with_val(bits, low), high: Float::with_val(bits, high) }
 }
 
-/// Halves a part of a box along the argument that it has the largest share of; `None` if it is one point.
+/// Halves a part of a box along the argument that is widest relative to the whole box; `None` if the part is one point.
 #[must_use]
 pub fn halved(part: &[(f64, f64)], whole: &[(f64, f64)]) -> Option<[Domains; 2]> {
     let share = |i: usize| (part[i].1 - part[i].0) / (whole[i].1 - whole[i].0).max(f64::MIN_POSITIVE);

@@ -1,32 +1,32 @@
-//! Two values at the same point, and their difference, which is carried through an expression: it is zero where nothing has changed, and
-//! each operation passes on what its operands differ by (the mean value theorem). Intervals of both values alone would not show that it
-//! is small.
+//! Two values at the same point, and their difference, which is propagated through an expression. It is zero where
+//! nothing has changed, and each operation bounds it by the differences of its operands (the mean value theorem).
+//! Intervals of both values alone would not show that it is small.
 
 use super::interval::{self, Interval, Lost, negative, operation, product, quotient, sum};
 
-/// Bits of enclosures.
+/// Precision of enclosures, in bits.
 pub const BITS: u32 = 128;
 
-/// The value of an expression at points, what it is when something was changed (another operand, a rounded one), and by what the latter is greater.
+/// The value of an expression, its value after a change (another operand, or a rounded one), and their difference.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// The value.
+    /// The original value.
     pub original: Interval,
     /// The changed value.
     pub changed: Interval,
-    /// By what it is greater, at the same point.
+    /// The changed value minus the original one, at the same point.
     pub difference: Interval,
-    /// By what the value is to be multiplied to be the changed one, at the same point, if that is known: a sum of numbers of one sign changes by
-    /// no larger a factor than these, also where it is small.
+    /// The changed value divided by the original one, at the same point, if known. It remains useful where values are
+    /// small: a sum of numbers of one sign changes by at most the larger of their factors.
     pub factor: Option<Interval>,
-    /// The changed value is the opposite one.
+    /// Whether the changed value is the negated original one.
     pub is_opposite: bool,
 }
 
-/// A pair, if there is one.
+/// A pair, or the reason why there is none.
 pub type Paired = Result<Pair, Lost>;
 impl Pair {
-    /// Nothing has changed.
+    /// Returns the pair of an unchanged value.
     #[must_use]
     pub fn same(value: Interval) -> Self {
         Self {
@@ -38,13 +38,13 @@ impl Pair {
         }
     }
 
-    /// Has nothing changed?
+    /// Returns whether the value is unchanged.
     #[must_use]
     pub fn is_same(&self) -> bool {
         self.difference.low.is_zero() && self.difference.high.is_zero()
     }
 
-    /// With a difference that is known, or else that of the intervals.
+    /// Builds a pair with a known difference, or else the one of the intervals.
     ///
     /// # Errors
     /// When a difference has no bounds.
@@ -54,7 +54,8 @@ impl Pair {
         Ok(Self { original, changed, difference, factor: None, is_opposite: false })
     }
 
-    /// With a factor that is known, and the one that the difference amounts to if the value is not zero.
+    /// Sets the factor to the intersection of a known one and the one that follows from the difference, if the value is
+    /// not zero.
     #[must_use]
     pub fn with_factor(mut self, known: Option<Interval>) -> Self {
         let share = quotient(&self.difference, &self.original, BITS);
@@ -66,23 +67,23 @@ impl Pair {
         self
     }
 
-    /// All that both are.
+    /// Returns the smallest interval that contains both values.
     fn hull(&self) -> Interval {
         hull(&self.original, &self.changed)
     }
 }
 
-/// All between numbers of both.
+/// Returns the smallest interval that contains both intervals.
 fn hull(a: &Interval, b: &Interval) -> Interval {
     Interval { low: a.low.clone().min(&b.low), high: a.high.clone().max(&b.high) }
 }
 
-/// Both enclose the same value.
+/// Returns the intersection of two enclosures of the same value.
 fn intersection(a: &Interval, b: &Interval) -> Interval {
     Interval { low: a.low.clone().max(&b.low), high: a.high.clone().min(&b.high) }
 }
 
-/// The same operation on operands that may differ.
+/// Applies an operation to operands that may have changed.
 ///
 /// # Errors
 /// When it has no value or no enclosure.
@@ -99,15 +100,15 @@ pub fn applied(op: &str, pairs: &[Pair]) -> Paired {
         Some(_) => return Ok(Pair { is_opposite: true, ..Pair::of(original, changed, None)? }),
         None => {}
     }
-    // Where no rule is known, or its terms have no bounds, the intervals are all that is known.
+    // If no rule is known, or its terms have no bounds, only the intervals are known.
     let known = difference(op, pairs, &original).ok();
     let pair = Pair::of(original, changed, known)?;
-    // Where an operand has none, there is mostly none of use, and looking for it takes time.
+    // If an operand has no factor, there is rarely a useful one, and computing it takes time.
     let has_factor = op == "exp" || pairs.iter().all(|p| p.factor.is_some());
     Ok(if has_factor { pair.with_factor(factor(op, pairs)) } else { pair })
 }
 
-/// By what the result of an operation is to be multiplied, if a rule is known.
+/// Returns the factor of an operation's result, if a rule is known.
 fn factor(op: &str, pairs: &[Pair]) -> Option<Interval> {
     let is_positive = |p: &Pair| p.original.low > 0.0;
     match (op, pairs) {
@@ -133,12 +134,13 @@ fn is_whole(a: &Interval) -> bool {
     a.low == a.high && a.low.is_integer()
 }
 
-/// Are all numbers of both at least 0, or at most 0?
+/// Returns whether all numbers of both intervals are at least 0, or all at most 0.
 fn one_sign(a: &Interval, b: &Interval) -> bool {
     (a.low >= 0.0 && b.low >= 0.0) || (a.high <= 0.0 && b.high <= 0.0)
 }
 
-/// 1 if the result is the same although operands have opposite values, -1 if it is opposite, too; `None` if neither is known.
+/// Returns 1 if the result is unchanged although operands are negated, -1 if it is negated, too; `None` if neither is
+/// known.
 fn sign(op: &str, pairs: &[Pair]) -> Option<i32> {
     let signs = pairs.iter().map(|p| if p.is_same() { Some(1) } else { p.is_opposite.then_some(-1) });
     let signs = signs.collect::<Option<Vec<_>>>()?;
@@ -150,7 +152,7 @@ fn sign(op: &str, pairs: &[Pair]) -> Option<i32> {
     }
 }
 
-/// By what the result of an operation is greater.
+/// Returns the difference of an operation's result.
 fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval, Lost> {
     let times = |a: &Interval, b: &Interval| product(a, b, BITS);
     match (op, pairs) {
@@ -181,7 +183,7 @@ fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval,
     }
 }
 
-/// The derivative of a function.
+/// Returns the derivative of a function.
 fn slope(op: &str, at: &Interval) -> Result<Interval, Lost> {
     let one = interval::exactly(1.0, BITS);
     let of = |op: &str, a: &Interval| operation(op, std::slice::from_ref(a), BITS);

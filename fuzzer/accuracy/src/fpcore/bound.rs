@@ -1,9 +1,10 @@
-//! Upper bounds of the error of a core: by intervals, over parts of the box of `:pre` that are halved where the bound is worst (branch and
-//! bound). They hold for each input, so the true worst error is between what the search has found and this.
+//! Upper bounds of the error of a core, by interval arithmetic with branch and bound: the part of the box of `:pre`
+//! with the worst bound is halved repeatedly. The bounds hold for each input, so the true worst error lies between the
+//! largest error that the search found and the bound.
 //!
-//! Value and computed value are carried through the expression together ([`pair`]): an operation passes on the errors of its operands, and adds
-//! its own, which is that of a rounding to nearest, or for a function of the mathematics library an assumption (`ROUGHLY`). This is no first-order
-//! estimate: products of errors are in it.
+//! The exact value and the computed value are propagated through the expression together ([`pair`]). An operation
+//! passes on the errors of its operands and adds its own: that of a rounding to nearest, or for a function of the
+//! mathematics library an assumed one (`ROUGHLY`). This is not a first-order estimate: products of errors are included.
 
 use std::collections::BinaryHeap;
 
@@ -20,15 +21,15 @@ use crate::{
     specification::operators,
 };
 
-/// Parts of the box that are examined for a bound.
+/// Maximum number of parts of the box.
 const PARTS: usize = 4000;
-/// Functions that have errors of at most one unit in the last place; all others have at most [`ROUGHLY`].
+/// Functions with an assumed error of at most one unit in the last place; all others have at most [`ROUGHLY`].
 const CLOSE: [&str; 13] =
     ["exp", "exp2", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"];
-/// Units in the last place by which other functions of the library may be wrong.
+/// Assumed maximum error of other functions of the library, in units in the last place.
 const ROUGHLY: f64 = 4.0;
 
-/// Bounds of the error over the box of `:pre`.
+/// Computes bounds of the error over the box of `:pre`.
 ///
 /// # Errors
 /// The reason why there are none.
@@ -53,7 +54,7 @@ pub fn bound(core: &Core) -> Result<Bound, String> {
     }
 }
 
-/// Is some part of the expression in another precision?
+/// Returns whether a part of the expression is in another precision.
 fn is_mixed(expr: &Expr, precision: Precision) -> bool {
     let any = |all: &[Expr]| all.iter().any(|e| is_mixed(e, precision));
     match expr {
@@ -77,10 +78,11 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The largest error anywhere: the part with the worst bound is halved until enough parts were examined. `None` without a bound.
+    /// Returns a bound of the largest error in the box, by halving the part with the worst bound until there are
+    /// [`PARTS`] parts. `None` if there is no bound.
     fn worst(&self, in_ulps: bool) -> Option<f64> {
         let mut parts = vec![self.whole.clone()];
-        // Numbers from 0 are in the order of their bits.
+        // Non-negative floats have the order of their bits.
         let mut worst = BinaryHeap::from([(self.error(&self.whole, in_ulps).to_bits(), 0)]);
         while let Some((error, number)) = worst.pop() {
             let halves = enclosure::halved(&parts[number], &self.whole).filter(|_| parts.len() < PARTS && error > 0);
@@ -96,7 +98,7 @@ impl Search<'_> {
         None
     }
 
-    /// A bound of the error in a part of the box, infinite if there is none, and 0 if the core has no value there.
+    /// Returns a bound of the error in a part of the box: infinite if there is none, 0 if the core has no value there.
     fn error(&self, part: &[(f64, f64)], in_ulps: bool) -> f64 {
         let names = self.core.arguments.iter().map(|(name, _)| name.clone());
         let values = part.iter().map(|ends| Pair::same(enclosure::between(*ends, BITS)));
@@ -119,7 +121,7 @@ impl Search<'_> {
         matches!(interval::enclose(self.body, &mut scope, BITS), Err(Lost::Undefined))
     }
 
-    /// The value of an expression and the computed one.
+    /// Encloses the exact and the computed value of an expression.
     fn computed(&self, expr: &Expr, scope: &mut Vec<(String, Pair)>) -> Paired {
         match expr {
             Expr::Variable(name) => {
@@ -128,7 +130,7 @@ impl Search<'_> {
             Expr::Number(_) | Expr::Constant(_) => {
                 let value = interval::enclose(expr, &mut Vec::new(), BITS)?;
                 let is_quotient = matches!(expr, Expr::Number(text) if text.contains('/'));
-                // Two numbers, and the quotient.
+                // Both numbers are rounded, and then the quotient.
                 let halves = if is_quotient { 3.0 } else { 1.0 };
                 let halves = if self.is_exact(&value) { 0.0 } else { halves };
                 self.rounded(Pair::same(value), halves)
@@ -159,7 +161,7 @@ impl Search<'_> {
         }
     }
 
-    /// With an error of so many halves of a unit in the last place.
+    /// Adds a rounding error of at most `halves` half units in the last place.
     fn rounded(&self, pair: Pair, halves: f64) -> Paired {
         let most = pair.changed.greatest_magnitude();
         if halves == 0.0 || most == 0.0 {
@@ -189,15 +191,16 @@ impl Search<'_> {
         }
     }
 
-    /// Is it the interval of one number of the precision?
+    /// Returns whether the interval is a single number of the precision.
     fn is_exact(&self, value: &Interval) -> bool {
         let digits = Float::with_val(self.digits().unsigned_abs(), &value.low);
-        // Subnormal numbers have fewer digits: they count as rounded.
+        // Subnormal numbers have fewer digits, so they count as rounded.
         let is_normal = digits.is_zero() || digits.to_f64().abs() >= f64::from(f32::MIN_POSITIVE);
         is_normal && value.low == value.high && digits == value.low
     }
 
-    /// Half of a unit in the last place of a number; that of the least normal number is the smallest, doubled for `double`, whose half is no double.
+    /// Returns half a unit in the last place of a number, at least that of the least normal number. For `double` that
+    /// would be no double, so the result is at least the smallest double, twice as much.
     fn half_ulp(&self, x: f64) -> f64 {
         let least = if matches!(self.precision, Precision::Double) { -1022 } else { -126 };
         let exponent = if x < f64::MIN_POSITIVE { -1022 } else { (x.to_bits() >> 52 & 0x7ff) as i32 - 1023 };
@@ -205,7 +208,7 @@ impl Search<'_> {
     }
 }
 
-/// 2 to a power, 0 below all numbers.
+/// Returns 2 to a power; 0 if that is no double.
 fn power_of_two(exponent: i32) -> f64 {
     match exponent {
         -1022.. => f64::from_bits(((exponent + 1023) as u64) << 52),
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn errors_of_operands_are_passed_on() {
-        // The sum is wrong by an ulp of 1 at most, 2^-53, and its difference from 1 is exact.
+        // The sum has an error of at most half an ulp of 1, 2^-53, and its difference from 1 is exact.
         let cancels = of("(FPCore (x) :pre (<= 0 x 1/2) (- (+ 1 x) 1))").expect("a bound");
         assert!((1.11e-16..2.3e-16).contains(&cancels.absolute), "{}", cancels.absolute);
         let single = of("(FPCore (x) :precision binary32 :pre (<= 1 x 2) (* x x))").expect("a bound");

@@ -1,13 +1,13 @@
-//! A core as a C function: in its own precisions for the search, in `long double` for the cheap reference.
+//! Emits a core as a C function: in its own precisions for the search, in `long double` for the fast reference.
 
 use std::fmt::Write;
 
 use super::{Core, Expr, Precision};
 
-/// The name of the function.
+/// The C name of the function.
 pub const FUNCTION: &str = "core";
 
-/// The function in the precisions of the core.
+/// Returns the C source of the core in its own precisions.
 #[must_use]
 pub fn source(core: &Core) -> String {
     let mut emitter = Emitter { wide: false, text: String::new(), next: 0 };
@@ -23,7 +23,7 @@ pub fn source(core: &Core) -> String {
     )
 }
 
-/// The function in `long double`, named `name`, and whether `:pre` holds, named `name_pre`.
+/// Returns the C source of the core in `long double`, named `name`, and of its `:pre`, named `name_pre`.
 #[must_use]
 pub fn reference(core: &Core, name: &str) -> String {
     let parameters: Vec<String> = core.arguments.iter().map(|(n, p)| format!("{} {}_", c_type(*p), plain(n))).collect();
@@ -46,7 +46,7 @@ pub fn reference(core: &Core, name: &str) -> String {
     )
 }
 
-/// A name in C: other characters than letters, digits and `_` are written by their code.
+/// Returns a name in C: characters other than letters and digits are replaced by their code.
 pub(super) fn plain(name: &str) -> String {
     let mut out = String::from("v_");
     for c in name.chars() {
@@ -62,7 +62,7 @@ fn c_type(precision: Precision) -> &'static str {
     }
 }
 
-/// Names in scope, the latest last, with their C names.
+/// Names in scope with their C names, the innermost last.
 type Scope = Vec<(String, String)>;
 
 fn arguments(core: &Core, name: impl Fn(&str, Precision) -> String) -> Scope {
@@ -103,7 +103,7 @@ impl Emitter {
         format!("t{}", self.next)
     }
 
-    /// Writes the statements that an expression needs, and returns its value: a name, or a literal.
+    /// Emits the statements that an expression needs. Returns its value: a variable or a literal.
     fn expr(&mut self, expr: &Expr, p: Precision, scope: &mut Scope, depth: usize) -> String {
         let value = match expr {
             Expr::Number(text) => return self.number(text, p),
@@ -198,7 +198,7 @@ impl Emitter {
         let c = if self.wide { "L" } else { self.suffix(p) };
         let point = |t: &str| if t.contains(['.', 'e', 'E']) { format!("{t}{c}") } else { format!("{t}.0{c}") };
         match text.split_once('/') {
-            // The quotient is rounded once in a wider type, and then again.
+            // The quotient is rounded in a wider type first, and then to its own.
             Some((a, b)) => format!("(({})({a}.0L / {b}.0L))", if self.wide { "long double" } else { c_type(p) }),
             None => format!("({})", point(text)),
         }
@@ -263,7 +263,7 @@ impl Emitter {
     }
 }
 
-/// Is the value a truth value?
+/// Returns whether the value is a truth value.
 fn is_condition(expr: &Expr) -> bool {
     match expr {
         Expr::Constant(name) => name == "TRUE" || name == "FALSE",

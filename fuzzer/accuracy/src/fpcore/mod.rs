@@ -1,10 +1,11 @@
-//! Benchmarks in `FPCore` (`FPBench` 2.0, <https://fpbench.org/spec/fpcore-2.0.html>): compiled to C for the search, and to MPFR for the
-//! reference, which is their value over the real numbers.
+//! Benchmarks in `FPCore` (`FPBench` 2.0, <https://fpbench.org/spec/fpcore-2.0.html>). The search calls a core compiled
+//! to C; the reference is its value over the real numbers, computed by MPFR.
 //!
-//! Supported: numbers, constants, the functions of `<math.h>`, `let`, `let*`, `if`, `while`, `while*`, `!` and `cast` with the precisions binary64
-//! and binary32, `:pre`, `:name`, `:spec`. Refused with a sentence: tensors (`array`, `dim`, `for`, …), other precisions, calls of other cores.
+//! Supported: numbers, constants, the functions of `<math.h>`, `let`, `let*`, `if`, `while`, `while*`, `!` and `cast`
+//! with the precisions binary64 and binary32, `:pre`, `:name`, `:spec`. Rejected with an error: tensors (`array`,
+//! `dim`, `for`, …), other precisions, calls of other cores.
 //!
-//! What the core is compared with is its `:spec` over the real numbers, or without one the core itself.
+//! A core with a `:spec` is compared with that over the real numbers, any other with itself over the real numbers.
 
 #[cfg(feature = "mpfr")]
 mod bound;
@@ -29,29 +30,29 @@ pub use self::value::value;
 /// One core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Core {
-    /// Its `:name`, or the symbol behind `FPCore`; empty without one.
+    /// Its `:name`, or the symbol after `FPCore`; empty if it has neither.
     pub name: String,
     /// The names of its arguments, with their precisions.
     pub arguments: Vec<(String, Precision)>,
     /// The precision of its result.
     pub precision: Precision,
-    /// `:pre`.
+    /// The precondition, `:pre`.
     pub pre: Option<Expr>,
-    /// `:spec`: what the body should compute.
+    /// The specification, `:spec`: the value that the body should compute.
     pub spec: Option<Expr>,
     /// The expression.
     pub body: Expr,
 }
 
 impl Core {
-    /// What it should compute, over the real numbers.
+    /// Returns the expression that the core should compute, over the real numbers: `:spec`, or else the body.
     #[must_use]
     pub fn ideal(&self) -> &Expr {
         self.spec.as_ref().unwrap_or(&self.body)
     }
 }
 
-/// A format of floats.
+/// A floating-point format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// `binary64`.
@@ -61,7 +62,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The type of numbers.
+    /// Returns the type of numbers in this format.
     #[must_use]
     pub const fn kind(self) -> Kind {
         match self {
@@ -74,36 +75,36 @@ impl Precision {
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
-    /// A number as it is written: decimal, hexadecimal, or a quotient.
+    /// A number as written: decimal, hexadecimal, or a quotient.
     Number(String),
-    /// `PI`, `E`, `TRUE`, ….
+    /// A constant: `PI`, `E`, `TRUE`, ….
     Constant(String),
     /// A variable.
     Variable(String),
-    /// An operation.
+    /// An operation and its operands.
     Apply(String, Vec<Expr>),
-    /// Condition, and both values.
+    /// Condition, value if true, value if false.
     If(Box<[Expr; 3]>),
-    /// Variables with their values, one after the other with `let*`; the value.
+    /// True for `let*`; variables with their values; body.
     Let(bool, Vec<(String, Expr)>, Box<Expr>),
-    /// One after the other with `while*`; condition; variables with first value and update; the value.
+    /// True for `while*`; condition; variables with first value and update; body.
     While(bool, Box<Expr>, Vec<(String, Expr, Expr)>, Box<Expr>),
-    /// In another precision.
+    /// An expression in another precision.
     In(Precision, Box<Expr>),
-    /// Rounded to the precision around it.
+    /// A value rounded to the precision of the context.
     Cast(Box<Expr>),
 }
 
-/// Is it a file of cores, by its name?
+/// Returns whether the path has the extension of `FPCore` files.
 #[must_use]
 pub fn is_fpcore(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "fpcore")
 }
 
-/// The core of this name or number (from 1), or the only one, of a file.
+/// Reads the core with this name or number (from 1), or the only one, of a file.
 ///
 /// # Errors
-/// When the file cannot be read, has no such core, or the core has something that is not supported.
+/// When the file cannot be read, has no such core, or the core uses an unsupported feature.
 pub fn read(path: &Path, name: Option<&str>) -> Result<Core, Error> {
     let text = foreign::read_text(path).map_err(|e| at(path, format!("cannot be read: {e}")))?;
     let all = parse::cores(&text).map_err(|why| at(path, why))?;
@@ -119,10 +120,10 @@ pub fn read(path: &Path, name: Option<&str>) -> Result<Core, Error> {
     parse::core(item).map_err(|why| at(path, why))
 }
 
-/// The name or number of a core in its file, and the core, or why it is not supported.
+/// The name or number of a core in its file, and the core or the reason why it is not supported.
 pub type Named = (String, Result<Core, String>);
 
-/// All cores of a file, with their names or numbers; the reason where one is not supported.
+/// Reads all cores of a file.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -136,16 +137,16 @@ pub fn read_all(path: &Path) -> Result<Vec<Named>, Error> {
     Ok(all.iter().enumerate().map(|(i, item)| (named((i, item)), parse::core(item))).collect())
 }
 
-/// The first core of a text.
+/// Parses the first core of a text.
 ///
 /// # Errors
-/// When it is no core that is supported.
+/// When it is not a supported core.
 #[cfg(test)]
 pub fn parsed(text: &str) -> Result<Core, String> {
     parse::cores(text).and_then(|all| parse::core(&all[0]))
 }
 
-/// Bounds of the error of a core, in a program with MPFR.
+/// Bounds of the error of a core; available in builds with MPFR.
 ///
 /// # Errors
 /// Always.
@@ -154,8 +155,8 @@ pub fn bound(_: &Core) -> Result<super::Bound, String> {
     Err("build penfuzz with `--features mpfr`".to_owned())
 }
 
-/// What is stated about single arguments, by `:pre` or by the user, as statements about the function of [`source`]. What else `:pre` states is
-/// checked for each input.
+/// Returns the bounds of single arguments, by `:pre` or by the user's `statements`, as statements about the function of
+/// [`source`]. Everything else in `:pre` is checked for each input.
 #[must_use]
 pub fn domains(core: &Core, statements: &[String]) -> Vec<String> {
     let mut all = Vec::new();
@@ -174,7 +175,7 @@ pub fn domains(core: &Core, statements: &[String]) -> Vec<String> {
     all
 }
 
-/// The bounds of an argument by `:pre`, as far as it has them.
+/// Returns the bounds of an argument that `:pre` states, if any.
 #[must_use]
 pub fn bounds(core: &Core, name: &str) -> (Option<f64>, Option<f64>) {
     let (mut least, mut greatest) = (None, None);
@@ -188,7 +189,7 @@ pub fn bounds(core: &Core, name: &str) -> (Option<f64>, Option<f64>) {
     (least, greatest)
 }
 
-/// Pairs of which the first is at most the second, of a conjunction.
+/// Returns the comparisons of a conjunction as pairs; the first of a pair is at most the second.
 fn ordered(pre: &Expr) -> Vec<(Expr, Expr)> {
     let Expr::Apply(op, args) = pre else { return Vec::new() };
     let pairs = || args.windows(2).map(|w| (w[0].clone(), w[1].clone()));
@@ -200,7 +201,7 @@ fn ordered(pre: &Expr) -> Vec<(Expr, Expr)> {
     }
 }
 
-/// The value of a literal, rounded to a double.
+/// Returns the value of a literal, rounded to a double.
 fn number(expr: &Expr) -> Option<f64> {
     match expr {
         Expr::Number(text) => match text.split_once('/') {

@@ -1,4 +1,4 @@
-//! The reader: S-expressions, and cores from them. Messages name what is not supported.
+//! The parser: S-expressions, and cores from them. Error messages name the unsupported feature.
 
 use super::{Core, Expr, Precision};
 
@@ -12,10 +12,10 @@ pub enum Item {
 
 type Parsed<T> = Result<T, String>;
 
-/// The depth of lists: expressions of real benchmarks have less than 100.
+/// Maximum depth of lists; expressions of real benchmarks have less than 100.
 const DEPTH: usize = 500;
 
-/// The lists of a text; comments from `;` to the end of the line.
+/// Parses the lists of a text; comments begin with `;` and end with the line.
 pub fn cores(text: &str) -> Parsed<Vec<Item>> {
     let mut stack: Vec<Vec<Item>> = vec![Vec::new()];
     let mut chars = text.chars().peekable();
@@ -56,7 +56,7 @@ pub fn cores(text: &str) -> Parsed<Vec<Item>> {
     Ok(all)
 }
 
-/// The parts of a core: its symbol, arguments, properties and body.
+/// Returns the parts of a core: symbol, arguments, properties and body.
 fn parts(item: &Item) -> Option<(&str, &[Item], &[Item], &Item)> {
     let Item::List(list) = item else { return None };
     let (symbol, rest) = match &list[1..] {
@@ -73,7 +73,7 @@ fn property<'a>(properties: &'a [Item], name: &str) -> Option<&'a Item> {
     properties.chunks(2).find(|p| matches!(&p[0], Item::Atom(a) if a == name)).and_then(|p| p.get(1))
 }
 
-/// The name of a core.
+/// Returns the name of a core.
 pub fn name(item: &Item) -> &str {
     let Some((symbol, _, properties, _)) = parts(item) else { return "" };
     match property(properties, ":name") {
@@ -82,7 +82,7 @@ pub fn name(item: &Item) -> &str {
     }
 }
 
-/// The core.
+/// Parses a core.
 pub fn core(item: &Item) -> Parsed<Core> {
     let (_, arguments, properties, body) = parts(item).ok_or("has a core without arguments or body")?;
     let own = match property(properties, ":precision") {
@@ -141,7 +141,7 @@ const CONSTANTS: [&str; 17] = [
     "FALSE",
 ];
 
-/// Operations with the least and greatest number of arguments.
+/// Operations with minimum and maximum number of arguments.
 const OPERATIONS: [(&str, usize, usize); 59] = [
     ("+", 1, usize::MAX),
     ("-", 1, 2),

@@ -1,24 +1,25 @@
-//! The value of a core over the real numbers, by MPFR with rising precision.
+//! The value of a core over the real numbers, by MPFR with increasing precision.
 //!
-//! A value is settled when it and the value with twice the precision agree to [`AGREED`] bits. That is no proof (interval arithmetic would be
-//! one), but what looks settled is wrong only if both are wrong in the same bits.
+//! A value is accepted when it agrees with the value of twice the precision to [`AGREED`] bits. That is no proof
+//! (interval arithmetic would be one), but an accepted value is wrong only if both are wrong in the same bits.
 
 use rug::{Float, float::Constant};
 
 use super::{super::precise, Core, Expr};
 
-/// Bits that two precisions agree in: an error in ulps of doubles then is known to 2^-67.
+/// Number of bits in which two precisions must agree: an error in ulps of doubles is then known to 2^-67.
 const AGREED: u32 = 120;
 /// Bits of the first precision.
 const FIRST: u32 = 192;
 /// Bits of the last precision.
 const LAST: u32 = 1 << 14;
-/// Bits with which zero is zero: with less, a number of the size of the smallest double may be absorbed by one of the size of the largest.
+/// Precision from which a zero is accepted: with less, a number of the size of the smallest double may be absorbed by
+/// one of the size of the largest.
 const ZERO: u32 = 2400;
-/// Repetitions of loops of one evaluation.
+/// Maximum number of loop iterations of one evaluation.
 const FUEL: u32 = 1 << 20;
 
-/// The value at `args`; `None` where `:pre` does not hold, the value does not settle, or a loop does not end.
+/// Returns the value at `args`; `None` if `:pre` does not hold, the precisions do not agree, or a loop does not end.
 #[must_use]
 pub fn value(core: &Core, args: &[f64]) -> Option<Float> {
     let mut precision = FIRST;

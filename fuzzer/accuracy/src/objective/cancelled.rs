@@ -1,21 +1,22 @@
-//! Where sums and differences inside of a function cancel: what is left of their operands has lost most of its bits.
+//! Detects sums and differences inside a function that cancel: their result has lost most of the bits of the operands.
 
 use penfuzz_abi::{Traced, operation as op};
 
 use super::Objective;
 
-/// The lowest bits of [`Traced::what`]: the operation.
+/// Mask of the operation in [`Traced::what`].
 const OPERATION: u32 = 0xff;
-/// Operands cancel if what is left is smaller than they are by this factor: 20 bits.
+/// A sum cancels if its result is smaller than the larger operand by this factor: 20 bits are lost.
 const CANCELS: f64 = 1.0 / 1_048_576.0;
 
 impl Objective<'_> {
-    /// Can the operations of the function be recorded?
+    /// Returns whether the operations of the function can be recorded.
     pub(crate) fn has_operations(&self) -> bool {
         self.pair.twin.is_some()
     }
 
-    /// The signs of the sums and differences of a run: their sites, twice, and one more for a negative result. Empty where they are not known.
+    /// Returns the signs of the sums and differences of a run: for each, twice its branch, plus 1 for a negative
+    /// result. Sorted, without duplicates; empty if the operations cannot be recorded.
     pub(crate) fn signs_of_sums(&mut self, at: &[u64]) -> Vec<u32> {
         if !self.record_at(at) {
             return Vec::new();
@@ -31,7 +32,7 @@ impl Objective<'_> {
         codes
     }
 
-    /// Does a sum or difference cancel in the run at a point?
+    /// Returns whether a sum or difference cancels in the run at a point.
     pub(crate) fn cancels(&mut self, at: &[u64]) -> bool {
         let cancels = |(size, result): (f64, f64)| result.abs() < CANCELS * size;
         self.record_at(at) && self.traced[0].iter().filter_map(sum).any(cancels)
@@ -44,7 +45,7 @@ impl Objective<'_> {
     }
 }
 
-/// The size of the larger operand and the result, of a sum or difference of floats.
+/// Returns the size of the larger operand and the result, for a sum or difference of floats.
 fn sum(traced: &Traced) -> Option<(f64, f64)> {
     let [a, b, c] = traced.operands.map(f64::from_bits);
     let size = match traced.what & OPERATION {

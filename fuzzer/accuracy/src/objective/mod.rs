@@ -1,4 +1,4 @@
-//! One evaluation of function and reference, within the limits of a search.
+//! The objective function of the search: evaluates function and reference, within the limits of the search.
 
 mod cancelled;
 mod traced;
@@ -30,43 +30,44 @@ use super::{
     value::{self, Measure, Seen},
 };
 
-/// Evaluations between two looks at the clock.
+/// Number of evaluations between two readings of the clock.
 const TICK: u64 = 256;
-/// What the comparing function may be wrong by, in ulps and as a share, for a result of this type: what is below the largest error by less is
-/// computed again by MPFR.
+/// Returns the error bound of the comparing function for a result of this type, in ulps and as a share. Errors that are
+/// below the largest one by less than this are recomputed by MPFR.
 const fn cheap_error(result: Kind) -> f64 {
-    // The functions of the next wider type are compared with.
+    // The reference is computed in the next wider type.
     if matches!(result, Kind::F32) { 1e-6 } else { 0.002 }
 }
 
-/// The same as a share of absolute and relative errors: as many times as an ulp of the largest error that still counts, a fifth of an ulp.
+/// Factor on that bound, as a share of absolute and relative errors: the bound is for one ulp, and errors down to a
+/// fifth of an ulp count.
 const MARGIN: f64 = 5.0;
 
-/// Operations and movements of a run whose roundings are known, at most.
+/// Maximum number of recorded operations and movements of a run whose roundings are computed.
 const OPERATIONS: usize = 2048;
 
-/// Steps from an integer to the one that the reference returns, at most.
+/// Maximum number of iterations to find the integer that the reference returns.
 const STEPS: usize = 4;
 
-/// Points whose error by MPFR is remembered.
+/// Maximum number of points whose error by MPFR is cached.
 const SETTLED: usize = 4096;
 
-/// Time between two messages with the largest errors of all regions, where they are kept.
+/// Time between two messages with the largest errors of all regions, if results are stored.
 const CHECKPOINT: Duration = Duration::from_secs(10);
 
-/// Errors of the function as heights, within the limits of a search.
+/// The error of the function as an objective function ([`Height`]), within the limits of a search.
 pub struct Objective<'a> {
     pair: &'a mut Pair,
     send: &'a mut dyn FnMut(&Message),
     x: Vec<u8>,
     both: Vec<u8>,
     best: f64,
-    /// Where this search has found it.
+    /// The point of the largest error, if this search found it.
     worst: Option<Vec<u64>>,
     exact: bool,
-    /// Is `errno` compared?
+    /// Whether `errno` is compared.
     errno: bool,
-    /// When the largest errors of all regions were sent last, if they are kept.
+    /// When the largest errors of all regions were last sent; `None` if results are not stored.
     checkpoint: Option<Instant>,
     known: HashSet<(Class, Vec<u64>)>,
     evaluations: u64,
@@ -80,20 +81,21 @@ pub struct Objective<'a> {
     faults: u64,
     reference_faults: u64,
     compared: u64,
-    /// The last window that was entered, and the reference there.
+    /// The last window that was entered, and the polynomial for the reference there.
     window: (u64, u64),
     local: Option<Local>,
-    /// How several calls are made at once; none where they are made one by one.
+    /// Buffers for calls in series; `None` if calls are made one by one.
     series: Option<Series>,
-    /// Errors by MPFR at points that may have been the worst: a swarm comes back to them.
+    /// Cache of errors by MPFR at candidates for the worst point: swarms evaluate the same points again.
     settled: HashMap<Vec<u64>, f64>,
-    /// The operations of a run, and of one after a step of each coordinate, and what computes roundings from them.
+    /// Recorded operations of a run, and of the run after a step along each coordinate.
     traced: [Vec<Traced>; 1 + COORDINATES],
     roundings: roundings::Roundings,
 }
 
 impl<'a> Objective<'a> {
-    /// Until the instant, after so many evaluations and seconds of CPU time; `worst` is known already.
+    /// Evaluates until the deadline. `evaluations` and `cpu`, in seconds, are those of earlier processes; `worst` is
+    /// the largest known error.
     pub(super) fn new(
         pair: &'a mut Pair,
         options: &Options,
@@ -133,12 +135,12 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Where the largest error is, if this search has found it.
+    /// Returns the point of the largest error, if this search found it.
     pub(super) fn worst_point(&self) -> Option<Vec<u64>> {
         self.worst.clone()
     }
 
-    /// Function and reference.
+    /// Returns function and reference.
     pub(super) fn pair(&self) -> &Pair {
         self.pair
     }
@@ -147,13 +149,13 @@ impl<'a> Objective<'a> {
         (self.send)(message);
     }
 
-    /// Sends the counts.
+    /// Sends the counters.
     pub(super) fn end(&mut self) {
         let counts = self.counts();
         self.send(&Message::End(counts));
     }
 
-    /// The counts up to now.
+    /// Returns the current counters.
     pub(super) fn counts(&mut self) -> Counts {
         self.look_at_clock();
         Counts {
@@ -165,7 +167,7 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// Is it time to send what is kept?
+    /// Returns whether results should be sent to be stored now.
     pub(super) fn is_checkpoint(&mut self) -> bool {
         let is_due = self.checkpoint.is_some_and(|last| last.elapsed() >= CHECKPOINT);
         if is_due {
@@ -174,20 +176,21 @@ impl<'a> Objective<'a> {
         is_due
     }
 
-    /// Sends the largest error of each region in which there is one.
+    /// Sends the largest error of each region, if it is above 0.
     pub(super) fn send_peaks(&mut self, peaks: &[Peak]) {
         let summit = |p: &Peak| Summit { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
         self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).map(summit).collect()));
     }
 
-    /// An input once more, by its bytes.
+    /// Evaluates an input given by its bytes; as [`Self::examine`].
     pub(super) fn examine_bytes(&mut self, bytes: &[u8]) -> Option<Found> {
         let slots = self.pair.layout().slots();
         let at: Vec<u64> = slots.iter().map(|slot| line::position(slot.kind, slot.get(bytes))).collect();
         self.examine(&at)
     }
 
-    /// An input once more, with the branches that it takes.
+    /// Evaluates a point and returns the comparison with the branches that the input covers; `None` if there is nothing
+    /// to compare.
     pub(super) fn examine(&mut self, at: &[u64]) -> Option<Found> {
         self.place(at);
         let x = self.x.clone();
@@ -199,14 +202,14 @@ impl<'a> Objective<'a> {
         Some(found)
     }
 
-    /// Hands out a function that returns the branches that a point takes.
+    /// Calls `work` with a function that returns the branches that a point covers.
     pub(super) fn with_branches<T>(&mut self, work: impl FnOnce(&mut dyn FnMut(&[u64]) -> Vec<u32>) -> T) -> T {
         let scope = self.pair.session.scope.clone();
         self.pair.session.evaluator.arm(|b| if scope.requested[b] { action::RECORD } else { 0 });
         let result = work(&mut |at| {
             self.place(at);
             let mut taken = Vec::new();
-            // A fault is a branch of its own.
+            // A fault counts as a branch of its own.
             let ran = self.pair.session.evaluator.run(&self.x);
             self.pair.session.evaluator.take_hits(&mut taken);
             taken.extend((ran == RunStatus::Faulted).then_some(u32::MAX));
@@ -216,7 +219,7 @@ impl<'a> Objective<'a> {
         result
     }
 
-    /// The binade of the result at a point.
+    /// Returns the binade of the result at a point; `u32::MAX` without a result.
     pub(super) fn binade(&mut self, at: &[u64]) -> u32 {
         self.place(at);
         let evaluator = &mut self.pair.session.evaluator;
@@ -231,7 +234,8 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The result, and its error by the comparing function; `None` when one of both faults, or there is no result.
+    /// Returns the result and its error by the comparing function; `None` if function or reference faults, or there is
+    /// no result.
     fn compare(&mut self) -> Option<(Seen, Compared)> {
         if !self.errno {
             let seen = self.call()?;
@@ -266,7 +270,7 @@ impl<'a> Objective<'a> {
         Some(Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong))
     }
 
-    /// The value of the reference at `x`, rounded to the type of the result.
+    /// Returns the value of the reference at `x`, rounded to the type of the result.
     fn rounded_reference(&mut self) -> Option<f64> {
         let kind = self.pair.result();
         if self.pair.comparator.is_none() {
@@ -276,7 +280,7 @@ impl<'a> Objective<'a> {
         Some(kind.to_real(kind.from_real(r)))
     }
 
-    /// What the comparing function says of a result at `x`; `None` when it faults.
+    /// Calls the comparing function for a result at `x`; `None` if it faults.
     fn ask(&mut self, seen: Seen, what: u8) -> Option<f64> {
         let comparator = self.pair.comparator.as_mut()?;
         let n = self.x.len();
@@ -296,13 +300,14 @@ impl<'a> Objective<'a> {
         Some(f64::from_bits(comparator.evaluator.result()))
     }
 
-    /// The same, raw bits, where no exact value decides.
+    /// Returns the value of the reference at `x`, as raw bits of the type of the result, for a reference that MPFR does
+    /// not compute.
     fn bits_of_reference(&mut self, seen: Seen) -> Option<u64> {
         let kind = self.pair.result();
         if kind.is_float() {
             return self.rounded_reference().map(|r| kind.from_real(r));
         }
-        // A difference of large integers is rounded; what is left of it is smaller each time.
+        // The difference of large integers is rounded; each iteration leaves a smaller one.
         let mut bits = seen.result;
         for _ in 0..STEPS {
             let difference = self.ask(Seen { result: bits, ..seen }, comparator::DIFFERENCE)?.round();
@@ -319,7 +324,8 @@ impl<'a> Objective<'a> {
             return ulps > self.best;
         }
         let wrong_by = cheap_error(self.pair.result());
-        // Absolute and relative errors of half an ulp and more are wrong by twice that share; smaller ones are rarely the largest.
+        // For errors of half an ulp and more, the share is at most twice the bound; smaller errors are rarely the
+        // largest.
         ulps > self.best
             - if self.pair.value.measure() == Measure::Ulp {
                 wrong_by * self.best.max(1.0)
@@ -349,7 +355,7 @@ impl<'a> Objective<'a> {
                     }
                 }
                 Some(exact) => value::measured(&self.pair.value, exact, seen.estimate),
-                // Not settled, or outside of what the reference is defined for.
+                // The value is not known to enough bits, or the input is outside of the reference's domain.
                 None if self.pair.is_exact() => Compared::Ulps(0.0),
                 None => compared,
             },
@@ -361,7 +367,8 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// A value that may be the largest: by MPFR, if it is the reference.
+    /// Returns the error of a candidate for the largest one: by MPFR, if that is the reference. Sends it if it is the
+    /// largest.
     #[cold]
     fn settle(&mut self, at: &[u64], seen: Seen, compared: Compared) -> f64 {
         if let Some(ulps) = self.settled.get(at) {
@@ -387,7 +394,7 @@ impl<'a> Objective<'a> {
         if self.known.iter().filter(|(known, _)| *known == class).count() >= WRONG {
             return;
         }
-        // One for each combination of binades.
+        // At most one for each combination of binades.
         let bits = |(slot, p): (&penfuzz_mutators::view::Slot, &u64)| p >> slot.kind.fraction_bits();
         let place = self.pair.layout().slots().iter().zip(at).map(bits).collect();
         if !self.known.insert((class, place)) {
@@ -443,7 +450,7 @@ impl Height for Objective<'_> {
                 Ok(ulps)
             }
             Compared::Wrong(class) => {
-                // NaN against a number: the reference is a number if the result is NaN.
+                // In this class exactly one of both is NaN: the reference is a number if the result is NaN.
                 self.compared += u64::from(class != Class::Nan || is_nan);
                 self.wrong(at, seen, class);
                 if self.exact { Err(Stop::Found) } else { Ok(0.0) }
@@ -489,10 +496,10 @@ impl Height for Objective<'_> {
     }
 }
 
-/// CPU time of this process in seconds.
+/// Returns the CPU time of this process in seconds.
 fn cpu_time() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the answer.
+    // SAFETY: `time` is valid for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

@@ -1,4 +1,4 @@
-//! The roundings of the run at a point, and what they add to its error.
+//! Roundings of the run at a point, and their contributions to its error.
 
 use penfuzz_mutators::{
     extremes::{COORDINATES, Roundings},
@@ -15,11 +15,12 @@ use super::{
     Objective,
 };
 
-/// 4096 of the least doubles.
+/// Least ulp for which roundings are computed: 4096 times the smallest double.
 const LEAST_UNIT: f64 = f64::from_bits(1 << 12);
 
 impl Objective<'_> {
-    /// `None` where they are not known.
+    /// Returns the roundings of the run at a position, and how they move along `jumps`, in positions; `None` if they
+    /// are not known.
     pub(super) fn roundings_at(&mut self, position: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {
         if !self.pair.has_roundings() {
             return None;
@@ -31,7 +32,7 @@ impl Objective<'_> {
         let is_congruent = jumps[1] != 0;
         if is_congruent {
             for (i, jump) in jumps.iter().enumerate() {
-                // Back, where a step forwards leads to another binade.
+                // Step backwards if a step forwards leads to another binade.
                 let steps = [*jump, jump.checked_neg()?];
                 let at = steps.map(|steps| position.checked_add_signed(steps));
                 let is_beside = |at: &Option<u64>| at.is_some_and(|at| same_binade(number(at), x));
@@ -54,7 +55,7 @@ impl Objective<'_> {
         Some(Roundings { error, all, fixed: self.roundings.fixed() })
     }
 
-    /// Sends what the roundings of each operation add to the error at an input, if that is known.
+    /// Sends the contribution of each operation to the error at an input, if it is known.
     pub(crate) fn send_sources(&mut self, bytes: &[u8]) {
         let Some(slot) = self.pair.layout().slots().first().filter(|_| self.pair.has_roundings()) else { return };
         let position = line::position(slot.kind, slot.get(bytes));
@@ -75,7 +76,7 @@ impl Objective<'_> {
         Some(Sources::of(error, all.into_iter().map(source)))
     }
 
-    /// Records the operations of a run. Returns its result.
+    /// Records the operations of the run at a position. Returns its result.
     fn record(&mut self, position: u64) -> Option<f64> {
         if !self.trace(position, 0) {
             return None;
@@ -83,7 +84,7 @@ impl Objective<'_> {
         Some(f64::from_bits(self.pair.twin.as_ref()?.evaluator.result()))
     }
 
-    /// The error of a result in units of the last place of the exact value, and this unit.
+    /// Returns the error of a result in units in the last place of the exact value, and this unit.
     fn error_at(&mut self, x: f64, y: f64) -> Option<(f64, f64)> {
         let (high, low) = self.reference(x)?;
         if !high.is_normal() {
@@ -94,11 +95,11 @@ impl Objective<'_> {
             Some(e) if e > 0 => f64::from_bits(e << 52),
             _ => f64::from_bits(1 << (exponent - 1)),
         };
-        // What the reference is beside a double has few bits there.
+        // Below that the low part of the reference has too few bits.
         (unit >= LEAST_UNIT).then_some((((y - high) - low) / unit, unit))
     }
 
-    /// Records the operations of a run.
+    /// Records the operations of the run at a position into buffer `to`. Returns false if that fails.
     fn trace(&mut self, position: u64, to: usize) -> bool {
         self.place(&[position]);
         let Some(twin) = self.pair.twin.as_mut() else { return false };
@@ -110,7 +111,7 @@ fn number(position: u64) -> f64 {
     f64::from_bits(line::raw(Kind::F64, position))
 }
 
-/// Are numbers of one sign and exponent?
+/// Returns whether both numbers have the same sign and exponent.
 fn same_binade(a: f64, b: f64) -> bool {
     a.to_bits() >> 52 == b.to_bits() >> 52
 }

@@ -1,4 +1,4 @@
-//! Evaluations in a window: a polynomial stands for the reference, and calls are made in series.
+//! Evaluations in a small window: a polynomial replaces the reference, and calls are made in series.
 
 use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::{line, view::Kind};
@@ -8,21 +8,22 @@ use super::{
     Objective,
 };
 
-/// Series of calls of which one is compared with single calls.
+/// One series of this number is checked against single calls.
 const CHECKED: u64 = 256;
 
-/// Several calls at once.
+/// Buffers for a series of calls.
 #[derive(Default)]
 pub(super) struct Series {
-    /// Raw bits.
+    /// Raw bits of the arguments.
     inputs: Vec<u64>,
     results: Vec<u64>,
-    /// How many there were.
+    /// Number of series so far.
     done: u64,
 }
 
 impl Series {
-    /// Do the first calls, which returned, have the same results one by one? They do not if a call depends on what those before it have left.
+    /// Returns whether the first `returned` calls have the same results one by one. They differ if a call depends on
+    /// state that earlier calls left.
     fn is_confirmed(&self, evaluator: &mut Evaluator, returned: usize) -> bool {
         let mut results = self.inputs.iter().zip(&self.results).take(returned);
         results.all(|(x, y)| evaluator.run(&x.to_le_bytes()) == RunStatus::Returned && evaluator.result() == *y)
@@ -30,7 +31,7 @@ impl Series {
 }
 
 impl Objective<'_> {
-    /// The reference at a point of one argument.
+    /// Returns the reference at a value of the only argument that varies.
     pub(super) fn reference(&mut self, x: f64) -> Option<Sum> {
         self.place(&[line::position(Kind::F64, x.to_bits())]);
         if self.pair.comparator.is_none() {
@@ -41,7 +42,8 @@ impl Objective<'_> {
         Some((high, above(high)?)).filter(|sum| sum.0.is_finite())
     }
 
-    /// The error at `x` by the polynomial of its window. `None` where there is none, or the error may be the largest one, or none that has a size.
+    /// Returns the error at a position by the polynomial of its window. `None` if there is no polynomial, the error may
+    /// be the largest one, or it has no size.
     #[inline]
     pub(super) fn ulps_in_window(&mut self, position: u64) -> Option<f64> {
         let local = self.local.as_ref()?;
@@ -54,8 +56,8 @@ impl Objective<'_> {
         local.ulps(x, f64::from_bits(result)).map(f64::abs).filter(|ulps| !self.may_be_largest(*ulps))
     }
 
-    /// The errors at points of the window by its polynomial, with signs; NaN where only the reference itself can tell. False, and nothing is
-    /// done, where calls are made one by one.
+    /// Computes the signed errors at points of the window by its polynomial; NaN where only the reference itself can
+    /// decide. Returns false if calls have to be made one by one; `values` are then not valid.
     pub(super) fn ulps_of_series(&mut self, at: &[u64], values: &mut [f64]) -> bool {
         let (Some(local), Some(series)) = (&self.local, &mut self.series) else { return false };
         let (least, greatest) = local.ends();

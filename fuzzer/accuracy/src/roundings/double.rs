@@ -1,6 +1,6 @@
-//! Numbers of twice as many bits: sums in which nearly all of what is added cancels.
+//! Double-double numbers, for sums in which nearly all of the terms cancels.
 
-/// The sum of a double and what it lacks.
+/// The unevaluated sum of a double and its rounding error.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Double {
     high: f64,
@@ -14,7 +14,7 @@ impl From<f64> for Double {
 }
 
 impl Double {
-    /// Adds so many times another one.
+    /// Adds the product of `times` and `other`.
     pub fn add(&mut self, times: f64, other: Self) {
         let product = times * other.high;
         let low = times.mul_add(other.low, times.mul_add(other.high, -product));
@@ -29,7 +29,7 @@ impl Double {
     }
 }
 
-/// What `sum`, the rounded sum of both, lacks.
+/// Returns the exact sum of `a` and `b` minus the rounded one, `sum`.
 pub(super) fn two_sum(a: f64, b: f64, sum: f64) -> f64 {
     let of_b = sum - a;
     (a - (sum - of_b)) + (b - of_b)

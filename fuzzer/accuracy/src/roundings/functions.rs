@@ -1,9 +1,9 @@
-//! Functions of the C library as operations of a run: how one was rounded, and its derivatives, by MPFR.
+//! Functions of the C library as operations of a run: the rounding error and the derivatives, by MPFR.
 
-/// A function at its operands.
+/// The behaviour of a function near its operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Local {
-    /// The result less the exact value.
+    /// The result minus the exact value.
     pub error: f64,
     /// Derivatives by the operands.
     pub first: [f64; 2],
@@ -27,12 +27,12 @@ mod by_mpfr {
 
     use super::{super::super::precise, Local};
 
-    /// Bits of a value: differences of second order lose twice as many as [`STEP`] has.
+    /// Precision of a value, in bits: second-order differences lose twice the bits of [`STEP`].
     const PRECISION: u32 = 320;
-    /// A step of a difference, as a share of the operand: `2^-STEP`.
+    /// Step of a difference quotient, relative to the operand: `2^-STEP`.
     const STEP: i32 = 64;
 
-    /// The names of functions, and how many operands they have.
+    /// Returns the name of a function and the number of its operands.
     fn named(operation: u32) -> Option<(&'static str, usize)> {
         Some(match operation {
             op::LOG => ("log", 1),
@@ -67,11 +67,11 @@ mod by_mpfr {
         })
     }
 
-    /// `None` for another operation, and where a value is not finite.
+    /// Returns `None` for another operation, and if a value is not finite.
     pub(in super::super) fn local(operation: u32, operands: [f64; 2], value: f64) -> Option<Local> {
         let (name, n) = named(operation)?;
         let steps = operands.map(|x| Float::with_val(PRECISION, if x == 0.0 { 1.0 } else { x.abs() }) >> STEP);
-        // So many steps away in each operand.
+        // The value at this number of steps along each operand.
         let at = |away: [i32; 2]| -> Option<Float> {
             let moved =
                 |i: usize| Float::with_val(PRECISION, operands[i]) + Float::with_val(PRECISION, &steps[i] * away[i]);

@@ -1,10 +1,12 @@
-//! From the recorded operations of one run: by how much each was rounded, how much the result depends on that, and how both move with
-//! the argument.
+//! Computes roundings from the recorded operations of one run: the rounding error of each operation, the derivative of
+//! the result by it, and how both move with the argument.
 //!
-//! Of operations, operands and results are recorded, and of floats in registers and in memory where they come from (`-fpen-moves`). Where that does not tell, as
-//! of a number that was put together from bits, an operand that is what an earlier operation gave, but for its sign and a power of two, is taken for
-//! that. Any other counts as a constant, as a table's entry is, or a number whose last bits are cut off: it stays
-//! the same over a window of neighbours. Functions of the C library are operations, too, with values and derivatives by MPFR. Where that is wrong, errors are not those that are to be expected from it, and the search finds that out.
+//! The record has the operands and result of each operation, and the origin of floats in registers and in memory
+//! (`-fpen-moves`). If the origin of an operand is unknown, as of a number that was assembled from bits, an earlier
+//! result that is equal up to sign and a power of two is taken for it. Any other operand counts as a constant, such as
+//! an entry of a table, or a number whose last bits are cut off: it stays the same over a window of neighbours.
+//! Functions of the C library are operations, too, with values and derivatives by MPFR. Where these assumptions are
+//! wrong, the errors differ from the predicted ones, and the search detects that.
 
 mod double;
 mod functions;
@@ -21,27 +23,28 @@ use self::{
     step::{Step, Steps},
 };
 
-/// The share of the largest error by which roundings that are not looked at may change it: their standard deviation.
+/// Maximum standard deviation of the roundings that are left out, as a share of the largest possible error.
 const NOISE: f64 = 0.004;
-/// What the adjoint of a result is at most.
+/// Maximum adjoint of a result.
 const LARGE: f64 = 1e300;
-/// Roundings that are looked at because of their weights.
+/// Maximum number of roundings that are selected for their weights.
 const HEAVY: usize = 28;
-/// Units of another rounding for one of a rounding, from which on it is looked at for that.
+/// A rounding is also selected if one unit of it moves the exact value of a selected rounding by more than this number
+/// of units.
 const DECIDES: f64 = 0.05;
 
-/// Computes roundings; keeps its memory.
+/// Computes roundings; keeps its buffers between calls.
 #[derive(Debug, Default)]
 pub struct Roundings {
     steps: Steps,
     heavy: Vec<usize>,
     influence: Vec<f64>,
     gradients: Vec<Gradient>,
-    /// Of the last run: units of the result for one of its adjoints.
+    /// For the last run: units of the result for one of its adjoints.
     units: f64,
 }
 
-/// Derivatives of a step by roundings before it, and by the coordinates.
+/// Derivatives of a step by the selected roundings before it, and by the coordinates.
 #[derive(Debug, Clone, Copy)]
 struct Gradient {
     on: [f64; MOST],
@@ -49,8 +52,8 @@ struct Gradient {
 }
 
 impl Roundings {
-    /// Those that the result depends on most, in order of time. `y` is the result and `unit`
-    /// that of its last place. `None` where no operation gave the result, or one is not known.
+    /// Returns the roundings that the result depends on most, in order of time. `y` is the result and `unit` the unit
+    /// in its last place. `None` if no operation gave the result, or a step is unknown.
     pub fn of(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<Vec<Rounding>> {
         self.differentiate(runs, (y, unit))?;
         self.choose();
@@ -58,16 +61,16 @@ impl Roundings {
         all.iter().all(|r| r.slope.iter().all(|s| s.is_finite())).then_some(all)
     }
 
-    /// What the roundings of operations add to the error of the result, to first order: their places in the trace, and units of the result. The arguments and the
-    /// conditions are those of [`Roundings::of`].
+    /// Returns the contributions of the operations' roundings to the error of the result, to first order: indices in
+    /// the trace, and errors in units of the result. Arguments and conditions are those of [`Roundings::of`].
     pub fn contributions(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<Vec<(usize, f64)>> {
         self.differentiate(runs, (y, unit))?;
         let of = |step: &Step| step.at.map(|at| (at, step.adjoint * step.rounded * self.units));
         Some(self.steps.all.iter().filter_map(of).filter(|(_, error)| *error != 0.0).collect())
     }
 
-    /// What operations add whose operands do not move, in the run of the last [`Roundings::of`] or [`Roundings::contributions`]. Those that were exact count as exact in
-    /// all windows.
+    /// Returns the contribution of operations whose operands do not move, in the run of the last [`Roundings::of`] or
+    /// [`Roundings::contributions`]. An operation that was exact counts as exact in all windows.
     pub fn fixed(&self) -> Fixed {
         let (mut error, mut variance) = (0.0, 0.0);
         for step in self.steps.all.iter().filter(|step| !step.moves && step.rounded != 0.0) {
@@ -80,7 +83,7 @@ impl Roundings {
     fn differentiate(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<()> {
         self.steps.read(runs)?;
         let (last, times) = self.steps.result(y)?;
-        // Adjoints are about as large as the results of steps, and these may be much larger than that of the run.
+        // Adjoints are about as large as the results of steps, which may be much larger than the result of the run.
         let seed = LARGE.min(1.0 / unit);
         self.units = 1.0 / seed / unit;
         self.steps.all[last].adjoint = seed * times;
@@ -88,7 +91,7 @@ impl Roundings {
         Some(())
     }
 
-    /// Derivatives of the result by each step.
+    /// Computes the derivatives of the result by each step (reverse mode).
     fn backwards(&mut self) {
         for i in (1..self.steps.all.len()).rev() {
             let step = self.steps.all[i];
@@ -100,7 +103,7 @@ impl Roundings {
         }
     }
 
-    /// The steps whose roundings count most, and those that decide how these are rounded; in order.
+    /// Selects the steps with the largest weights, and those that decide how these are rounded; in order of time.
     fn choose(&mut self) {
         let weight = |i: usize| (self.steps.all[i].adjoint * self.steps.all[i].unit * self.units).abs();
         let mut all: Vec<usize> =
@@ -118,7 +121,8 @@ impl Roundings {
         self.heavy = all;
     }
 
-    /// The step, not among `known`, whose rounding moves what is rounded at step `i` most, if that is much.
+    /// Returns the step, not in `known`, whose rounding moves the exact value of step `i` most, if that is more than
+    /// [`DECIDES`].
     fn deciding(&mut self, i: usize, known: &[usize]) -> Option<usize> {
         self.influence.clear();
         self.influence.resize(i + 1, 0.0);
@@ -143,7 +147,7 @@ impl Roundings {
         most.1
     }
 
-    /// How they move.
+    /// Computes how the selected roundings move (forward mode).
     fn forwards(&mut self) -> Vec<Rounding> {
         let mut all: Vec<Rounding> = Vec::with_capacity(self.heavy.len());
         self.gradients.clear();
@@ -185,7 +189,7 @@ impl Roundings {
     }
 }
 
-/// How many of the first of these weights, which descend, are too large to be left out.
+/// Returns how many of the first of these weights, in descending order, are too large to be left out.
 fn loud(weights: impl Iterator<Item = f64> + Clone) -> usize {
     let least = NOISE * weights.clone().sum::<f64>() / 2.0;
     let mut variance: f64 = weights.clone().map(|w| w * w / 12.0).sum();

@@ -1,25 +1,26 @@
-//! A run, and others beside it.
+//! The run at a point, and the runs at points next to it.
 
 use penfuzz_abi::Traced;
 use penfuzz_mutators::extremes::{COORDINATES, Steps};
 
-/// Operations in a row that one of two runs may have, and not the other.
+/// Maximum number of consecutive operations that only one of two runs has.
 const SKIPPED: usize = 8;
 
-/// A run, and those to which one step of each coordinate leads.
+/// The run at a point, and the runs after one step along each coordinate.
 #[derive(Debug, Clone, Copy)]
 pub struct Runs<'a> {
     /// Its operations and movements.
     pub trace: &'a [Traced],
-    /// The argument, and one position of it.
+    /// The argument, and the distance to the next position.
     pub x: (f64, f64),
-    /// By how much one step of each coordinate moves the argument.
+    /// Change of the argument by one step along each coordinate.
     pub steps: Steps,
-    /// The operations after such a step, times 1, or after a step back, times -1. None in a window of neighbours: there integers stay.
+    /// The operations after such a step, with factor 1, or after a step back, with factor -1. `None` in a window of
+    /// neighbours, where integers do not change.
     pub others: Option<[(&'a [Traced], f64); COORDINATES]>,
 }
 
-/// Which operation of the other runs each operation is, where it is one; keeps its memory.
+/// For each operation, the corresponding one of the other runs, if any; keeps its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Pairs([Vec<Option<usize>>; COORDINATES]);
 
@@ -32,7 +33,7 @@ impl Pairs {
         }
     }
 
-    /// By how much the result of an operation moves; NaN where that is not known.
+    /// Returns the change of the result of an operation along each coordinate; NaN if it is not known.
     pub fn moves(&self, runs: &Runs, at: usize) -> Steps {
         let value = f64::from_bits(runs.trace[at].result);
         let Some(others) = runs.others else { return [0.0; COORDINATES] };
@@ -42,7 +43,7 @@ impl Pairs {
         })
     }
 
-    /// Is an operand the same in all runs?
+    /// Returns whether an operand is the same in all runs.
     pub fn is_constant(&self, runs: &Runs, at: usize, operand: usize) -> bool {
         let value = runs.trace[at].operands[operand];
         let is_equal = |(pairs, (other, _)): (&Vec<Option<usize>>, (&[Traced], f64))| {
@@ -52,7 +53,8 @@ impl Pairs {
     }
 }
 
-/// For each operation of a run the same one of another: next after the last one, but where some are left out.
+/// Finds for each operation of a run the same one of another: the next one after the last pair, or else one of the
+/// [`SKIPPED`] that follow in either run.
 fn pair(run: &[Traced], other: &[Traced], pairs: &mut Vec<Option<usize>>) {
     let (ours, theirs) = (operations(run), operations(other));
     let is_same = |i: usize, j: usize| match (ours.get(i), theirs.get(j)) {
@@ -74,7 +76,7 @@ fn pair(run: &[Traced], other: &[Traced], pairs: &mut Vec<Option<usize>>) {
     }
 }
 
-/// Where in a trace they are.
+/// Returns the indices of operations in a trace.
 fn operations(trace: &[Traced]) -> Vec<usize> {
     (0..trace.len()).filter(|i| !trace[*i].actions.is_null()).collect()
 }

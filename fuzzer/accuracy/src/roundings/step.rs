@@ -1,4 +1,4 @@
-//! The steps of a run: its operations, each with the earlier ones that gave its operands.
+//! The steps of a run: its operations, each linked to the earlier ones that gave its operands.
 
 use penfuzz_abi::{Traced, movement, operation as op, operation_flag};
 use penfuzz_mutators::extremes::{COORDINATES, Steps as Moves};
@@ -10,58 +10,61 @@ use super::{
     runs::{Pairs, Runs},
 };
 
-/// Bits of a double.
+/// Masks of fraction and sign of a double.
 const FRACTION: u64 = (1 << 52) - 1;
 const SIGN: u64 = 1 << 63;
-/// All doubles are multiples of this.
+/// All doubles are multiples of this number.
 const LEAST: f64 = f64::from_bits(1);
-/// A fraction with more zeros at its end than this may be equal to another by chance.
+/// A fraction with more trailing zeros than this may be equal to another by chance.
 const ZEROS: u32 = 36;
-/// A constant of at least this size rounds to a whole number, or a fraction, what is added to it, if that is so many times smaller.
+/// A constant of at least `SHIFT` rounds what is added to it to an integer or a fixed-point number, if that is smaller
+/// by a factor of `SHIFTED`.
 const SHIFT: f64 = 1_099_511_627_776.0;
 const SHIFTED: f64 = 1_048_576.0;
 
-/// One operation that was carried out.
+/// One executed operation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
-    /// Where in the trace it is; none of the argument.
+    /// Index in the trace; `None` for the argument.
     pub at: Option<usize>,
-    /// Its result.
+    /// The result.
     pub value: f64,
-    /// The rounded value less the exact one, and the unit of its last place; 0 if it is never rounded.
+    /// Rounded value minus exact value, and the unit in the last place. The unit is 0 if the result is never rounded,
+    /// otherwise the error is in units.
     pub error: f64,
     pub unit: f64,
-    /// The rounded value less the exact one, also where it does not move.
+    /// Rounded value minus exact value, absolute, also if the step does not move.
     pub rounded: f64,
-    /// Is it another one at other arguments?
+    /// Whether the result differs at other arguments.
     pub moves: bool,
-    /// It is always a multiple of this power of two.
+    /// A power of two of which the result is always a multiple.
     pub grid: f64,
-    /// Is the last bit of the result set?
+    /// Whether the last bit of the result is set.
     pub is_odd: bool,
-    /// Derivatives by the operands, and which earlier steps these are, times what.
+    /// For each operand the derivative by it, and the earlier step that it is a multiple of.
     pub operands: [(f64, Option<By>); 3],
-    /// Second derivatives by the operands, halved: of squares, and of products of two.
+    /// Second derivatives by the operands, halved: by one operand, and by two.
     square: [f64; 2],
     product: f64,
-    /// Derivative of the result by this.
+    /// Derivative of the run's result by this step.
     pub adjoint: f64,
-    /// By how much it moves for one step of each coordinate, if it is a number that is not computed from others.
+    /// Change for one step along each coordinate, for a number that is not computed from others.
     pub given: Moves,
-    /// The first two coefficients of its value as a polynomial of the steps of the first coordinate.
+    /// First and second coefficient of the value as a polynomial in steps along the first coordinate.
     first: Double,
     pub second: f64,
 }
 
 impl Step {
-    /// Its result moves so, and is never rounded; in a window of neighbours it is the same at all arguments.
+    /// Returns a step whose result moves by `given` and is never rounded. In a window of neighbours, `given` is 0 and
+    /// the result constant.
     fn given(value: f64, given: Moves) -> Self {
         let moves = given.iter().any(|g| *g != 0.0);
         let grid = given.iter().fold(lowest_bit(value), |grid, x| grid.min(lowest_bit(*x)));
         Self { value, moves, grid, given, first: Double::from(given[0]), ..Self::default() }
     }
 
-    /// Its result has the last place of a `float`, or of a `double`.
+    /// Sets the unit in the last place: that of a `float`, or of a `double`.
     fn round_to(&mut self, single: bool) {
         let bits = self.value.to_bits();
         let exponent = bits >> 52 & 0x7ff;
@@ -74,7 +77,8 @@ impl Step {
         self.is_odd = bits >> last & 1 == 1;
     }
 
-    /// Its error, and the derivatives by the operands; `None` where they are not known.
+    /// Sets the error and the second derivatives. Returns the derivatives by the operands; `None` if no formula is
+    /// known.
     fn derive(&mut self, operation: u32, [a, b, c]: [f64; 3]) -> Option<[f64; 3]> {
         let value = self.value;
         Some(match operation {
@@ -120,7 +124,7 @@ impl Step {
 }
 
 impl Step {
-    /// The same of a function of the C library.
+    /// As `derive`, for a function of the C library.
     fn derive_function(&mut self, operation: u32, [a, b, _]: [f64; 3]) -> Option<[f64; 3]> {
         let Local { error, first, square, product } = functions::local(operation, [a, b], self.value)?;
         (self.error, self.square, self.product) = (error, square, product);
@@ -128,13 +132,13 @@ impl Step {
     }
 }
 
-/// A step, and by what it is multiplied.
+/// A step, and a factor.
 type By = (usize, f64);
 
-/// How a result moves is not known.
+/// Error: it is not known how a result moves.
 struct Unknown;
 
-/// A value that an operation gave, or that was loaded from where such a value had been stored.
+/// A result of an operation, or a value loaded from where such a result was stored.
 #[derive(Debug, Clone, Copy)]
 struct Given {
     value: f64,
@@ -147,21 +151,21 @@ impl Given {
     }
 }
 
-/// All steps, the argument first; keeps its memory.
+/// All steps, the argument first; keeps its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub all: Vec<Step>,
     /// In order of time.
     given: Vec<Given>,
-    /// By address, and by name: a value, and what it was computed by. None of a constant.
+    /// By address, and by name: a value, and the step that it comes from; `None` for a constant.
     stored: FxHashMap<u64, (f64, Option<By>)>,
-    /// Of the operands and the result of the next operation.
+    /// Names of the operands and the result of the next operation.
     names: [u64; 4],
     pairs: Pairs,
 }
 
 impl Steps {
-    /// Those of a run. `None` where one is not known, or how it moves.
+    /// Reads the steps of a run. `None` if a step is unknown, or how it moves.
     pub fn read(&mut self, runs: &Runs) -> Option<()> {
         self.pairs.find(runs);
         self.all.clear();
@@ -183,7 +187,8 @@ impl Steps {
         self.stored.insert(at, (value, by));
     }
 
-    /// The step that gave what is stored there, unless something else has been written over it; or the last that gave this value.
+    /// Returns the step whose result was stored at this address or name, unless it was overwritten; otherwise the last
+    /// step with this value.
     fn stored(&self, at: u64, value: f64) -> Option<By> {
         match self.stored.get(&at) {
             Some((stored, by)) if stored.to_bits() == value.to_bits() => *by,
@@ -192,7 +197,7 @@ impl Steps {
         }
     }
 
-    /// A movement.
+    /// Processes a movement of a value.
     fn moved(&mut self, traced: &Traced) {
         let value = f64::from_bits(traced.result);
         let [address, name, last] = traced.operands;
@@ -208,7 +213,7 @@ impl Steps {
         }
     }
 
-    /// One operation, or a movement. `None` where how its result moves is not known.
+    /// Processes one operation or movement. `None` if it is not known how the result moves.
     fn entry(&mut self, runs: &Runs, at: usize) -> Option<()> {
         let traced = &runs.trace[at];
         if traced.actions.is_null() {
@@ -225,7 +230,7 @@ impl Steps {
         Some(())
     }
 
-    /// What a function with operations of its own returned.
+    /// Returns the step of a value that a function with recorded operations of its own returned.
     fn returned(&self, value: f64) -> Result<Option<By>, Unknown> {
         match self.stored.get(&movement::RETURNED) {
             Some((returned, by)) if returned.to_bits() == value.to_bits() => Ok(*by),
@@ -233,7 +238,7 @@ impl Steps {
         }
     }
 
-    /// The first operand of an operation that changes its sign or its exponent.
+    /// Returns the first operand's step for an operation that changes only sign or exponent.
     fn scaled(&self, operation: u32, operand: f64, value: f64) -> Option<By> {
         let (from, times) = self.stored(self.names[0], operand)?;
         let by = match operation {
@@ -244,7 +249,8 @@ impl Steps {
         (by.is_normal() && by.to_bits() & FRACTION == 0).then_some((from, times * by))
     }
 
-    /// One operation, which is a step, or another form of one: its result is computed by which?
+    /// Processes one operation: adds a step, or finds that the result is a multiple of an earlier one. Returns the step
+    /// of the result.
     fn step(&mut self, runs: &Runs, at: usize) -> Result<Option<By>, Unknown> {
         let traced = &runs.trace[at];
         let value = f64::from_bits(traced.result);
@@ -255,7 +261,8 @@ impl Steps {
             op::NEGATE | op::ABS | op::LDEXP | op::SCALBN | op::SCALBLN => {
                 return Ok(self.scaled(operation, operands[0], value));
             }
-            // They stay among neighbours. As steps, so that none that happens to be equal is taken for them.
+            // These are constant among neighbours. They become steps, so that an earlier result that happens to be
+            // equal is not taken for them.
             op::FROM_SIGNED | op::FROM_UNSIGNED | op::FLOOR | op::CEIL | op::ROUND | op::RINT | op::ROUND_TO_ZERO => {
                 return Ok(Some(self.push(Step::given(value, self.pairs.moves(runs, at)))));
             }
@@ -266,7 +273,7 @@ impl Steps {
         let derivatives = match step.derive(operation, operands).filter(|_| value.is_finite()) {
             Some(derivatives) => derivatives,
             None => match self.returned(value) {
-                // A function with operations of its own, which are in the trace before it.
+                // The operations of the function itself are in the trace before it.
                 Ok(by) => return Ok(by),
                 Err(Unknown) => step.derive_function(operation, operands).ok_or(Unknown)?,
             },
@@ -300,7 +307,8 @@ impl Steps {
         Ok(Some(self.push(step)))
     }
 
-    /// What its result is a multiple of, if nothing is rounded, whatever the last bits of the operands are.
+    /// Returns the power of two of which the result is a multiple, if it is never rounded, whatever the last bits of
+    /// the operands are.
     fn exact(&self, operation: u32, step: &Step, [a, b, _]: [f64; 3]) -> Option<f64> {
         let is_power = |x: f64| x.to_bits() & FRACTION == 0;
         let grid = |i: usize, x: f64| match step.operands[i].1 {
@@ -317,7 +325,7 @@ impl Steps {
         (is_exact || operation != op::DIVIDE && grid >= step.unit).then_some(grid)
     }
 
-    /// How its value moves with the argument.
+    /// Computes how the value moves with the argument.
     fn move_with_operands(&self, step: &mut Step) {
         let mut first = [0.0; 3];
         for (operand, (derivative, linked)) in step.operands.into_iter().enumerate() {
@@ -332,17 +340,18 @@ impl Steps {
             + step.product * first[0] * first[1];
     }
 
-    /// The step that gave an operand, and times what.
+    /// Returns the step that gave an operand, and the factor.
     fn link(&mut self, operand: usize, value: f64) -> Option<By> {
         self.stored(self.names[operand], value).or_else(|| self.link_root(value))
     }
 
-    /// The root of what an earlier step gave: libraries compute it from the bits, without operations. Becomes a step.
+    /// Recognises the square root of an earlier result, and adds it as a step: libraries compute it from the bits,
+    /// without recorded operations.
     fn link_root(&mut self, value: f64) -> Option<By> {
         if value.is_nan() || value <= 0.0 || value.to_bits().trailing_zeros() > ZEROS {
             return None;
         }
-        // Its square is within some roundings of that. (A root takes much longer than a product.)
+        // The square is within some roundings of that result. (A root takes much longer than a product.)
         let square = value * value;
         let tolerance = (4.0 * f64::EPSILON).mul_add(square, f64::MIN_POSITIVE);
         let is_root = |s: &Step| (s.value - square).abs() <= tolerance && s.value.sqrt().to_bits() == value.to_bits();
@@ -358,12 +367,12 @@ impl Steps {
         Some(self.push(step))
     }
 
-    /// The step that gave the result of the whole run, and times what.
+    /// Returns the step that gave the result of the run, and the factor.
     pub(super) fn result(&self, value: f64) -> Option<By> {
         self.stored(movement::RETURNED, value)
     }
 
-    /// The last step that gave this value, but for a factor: a power of two and a sign.
+    /// Returns the last step with this value up to sign and a power of two.
     fn find(&self, value: f64) -> Option<By> {
         let bits = value.to_bits() & !SIGN;
         if let Some(given) = self.given.iter().rfind(|g| g.value.to_bits() & !SIGN == bits) {
@@ -379,7 +388,7 @@ impl Steps {
     }
 }
 
-/// Is one operand of a sum a constant that rounds the other to a whole number, or a fraction of one?
+/// Returns whether one operand of a sum is a constant that rounds the other to an integer or a fixed-point number.
 fn is_shift(step: &Step, [a, b, _]: [f64; 3]) -> bool {
     let shifts = |i: usize, x: f64, other: f64| {
         step.operands[i].1.is_none()
@@ -390,7 +399,7 @@ fn is_shift(step: &Step, [a, b, _]: [f64; 3]) -> bool {
     shifts(0, a, b) || shifts(1, b, a)
 }
 
-/// The power of two of the last bit that is set; infinity for 0.
+/// Returns the power of two of the lowest set bit; infinity for 0.
 fn lowest_bit(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = (bits >> 52 & 0x7ff) as i32;

@@ -1,4 +1,4 @@
-//! Runs of a function that is written down operation by operation.
+//! Tests with functions that record their operations themselves.
 
 use penfuzz_abi::{Traced, movement, operation as op};
 
@@ -6,7 +6,7 @@ use penfuzz_mutators::extremes::Steps as Moves;
 
 use super::*;
 
-/// Writes down what it computes.
+/// Computes operations and records them.
 #[derive(Default)]
 struct Run(Vec<Traced>);
 
@@ -18,7 +18,7 @@ impl Run {
         result
     }
 
-    /// Operands are an address and a name, or names.
+    /// Records a movement. Operands are an address and a name, or names.
     fn moves(&mut self, what: u32, operands: [u64; 3], result: u64) {
         self.0.push(Traced { actions: core::ptr::null(), operands, result, what, unused: 0 });
     }
@@ -78,12 +78,12 @@ fn roundings(f: fn(&mut Run, f64) -> f64, x: f64) -> Vec<Rounding> {
     Roundings::default().of(&alone(&run.0, x), (y, ulp(y))).expect("all operations are known")
 }
 
-/// The errors at `k` positions from the middle, as `Rounding` says.
+/// The errors at `k` positions from the middle, as `Rounding` predicts them.
 fn expected(middle: &[Rounding], k: f64) -> Vec<f64> {
     expected_after(middle, [k, 0.0], k)
 }
 
-/// The same after so many steps of each coordinate, which lead so far.
+/// The same after this number of steps along each coordinate, at this distance.
 fn expected_after(middle: &[Rounding], steps: Moves, distance: f64) -> Vec<f64> {
     let mut moved = Vec::new();
     let mut errors = Vec::new();
@@ -113,7 +113,7 @@ fn errors_at_other_arguments_follow_from_one_run() {
         let expected: f64 = expected.iter().zip(&middle).map(|(e, r)| r.weight * e).sum();
         other.push((error - expected).abs() > 0.1);
     }
-    // Of random ones a fifth would be right. Light roundings that are left out may turn one that is near an end.
+    // By chance a fifth would be right. Roundings that are left out may change one that is close to a tie.
     assert!(right * 10 > all * 9, "{right} of {all} roundings");
     let n = other.iter().filter(|o| **o).count();
     assert!(n * 10 < other.len(), "{n} of {} results", other.len());
@@ -134,7 +134,7 @@ fn weights_are_derivatives_of_the_result() {
     assert_eq!((all[0].slope[0], all[1].on[0]), (0.5, 1.5));
 }
 
-/// `(x + 1) * 3` by whole numbers: the result less the exact one in units of the result.
+/// The error of `(x + 1) * 3` by integers: the result minus the exact value in units of the result.
 #[test]
 fn contributions_add_up_to_the_error() {
     let whole = |x: f64| (x * f64::exp2(52.0)) as i128;
@@ -171,7 +171,7 @@ fn what_does_not_move_adds_to_the_error_too() {
     assert!((fixed.deviation / (turns.next_up() - turns) - 12f64.sqrt().recip()).abs() < 1e-9, "{fixed:?}");
 }
 
-/// `x - (x - h)` with the first half `h` of the bits of `x`: nothing of it is rounded.
+/// `x - (x - h)` with the first half `h` of the bits of `x`: no operation of it is rounded.
 #[test]
 fn what_is_exact_is_no_rounding() {
     let halves = |run: &mut Run, x: f64| {
@@ -225,7 +225,8 @@ fn a_function_of_the_library_is_an_operation() {
     assert!((exponential.slope[0] - 0.7f64.exp() / 4.0).abs() < 1e-9, "{exponential:?}");
 }
 
-/// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that is equal to an earlier one.
+/// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that
+/// equals an earlier result.
 fn corrected(run: &mut Run, x: f64) -> f64 {
     let u = run.add(1.0, x);
     let one = run.subtract(u, x);
@@ -241,14 +242,15 @@ fn corrected(run: &mut Run, x: f64) -> f64 {
 
 #[test]
 fn a_number_from_an_integer_is_no_earlier_one() {
-    // Nothing is rounded in `1 + x` at the first.
+    // Nothing is rounded in `1 + x` for the first argument.
     for x in [1.718_174_504_315_973_2f64, 1.718_174_504_315_973_5] {
         let all = roundings(corrected, x);
         assert!(all.iter().all(|r| r.weight.abs() < 1.01), "what is corrected has no weight: {all:?}");
     }
 }
 
-/// Does the sum in `(x * 1.5 + 4) - 4` count, if these movements come after the product and after the difference, which are equal?
+/// Returns whether the sum in `(x * 1.5 + 4) - 4` counts if these movements follow the product and the difference,
+/// which are equal.
 fn sum_counts(movements: [fn(&mut Run, u64); 2]) -> bool {
     let x = 0.375;
     let mut run = Run::default();
@@ -353,7 +355,7 @@ fn a_sign_or_an_exponent_changes_the_number_that_it_is_of() {
     assert_eq!(all.len(), 2, "the sum has nothing to do with it: {all:?}");
 }
 
-/// The unit of the last place of the second is less than the least normal number, whose inverse is infinite.
+/// The unit in the last place of the second result is less than the least normal number, and its inverse is infinite.
 #[test]
 fn weights_do_not_depend_on_the_size_of_the_result() {
     let scaled = |power: i32| {
@@ -379,10 +381,10 @@ fn what_is_left_out_is_light_together() {
     assert_eq!(loud(core::iter::empty()), 0);
 }
 
-/// What half of pi leaves of a large number, in two parts.
+/// Reduces a large number by multiples of half of pi; returns the rest in two parts.
 type Reduction = fn(&mut Run, f64) -> (f64, f64);
 
-/// The number of halves of pi in a large number.
+/// Returns the number of halves of pi in a large number.
 fn turns(run: &mut Run, x: f64) -> f64 {
     let shift = 6_755_399_441_055_744.0;
     let turns = run.times(x, core::f64::consts::FRAC_2_PI);
@@ -390,7 +392,7 @@ fn turns(run: &mut Run, x: f64) -> f64 {
     run.subtract(turns, shift)
 }
 
-/// By a constant in two parts, of which the first has 33 bits.
+/// Reduces by a constant in two parts, the first of which has 33 bits.
 fn reduced_by_parts(run: &mut Run, x: f64) -> (f64, f64) {
     let turns = turns(run, x);
     let first = run.times(turns, 1.570_796_326_734_125_6);
@@ -401,14 +403,14 @@ fn reduced_by_parts(run: &mut Run, x: f64) -> (f64, f64) {
     (y, run.subtract(tail, low))
 }
 
-/// By a constant of 53 bits, the one above half of pi, of which multiples are not exact.
+/// Reduces by a constant of 53 bits, the double above half of pi, whose multiples are not exact.
 fn reduced_by_fma(run: &mut Run, x: f64) -> (f64, f64) {
     let turns = turns(run, x);
     let y = run.fused(turns, -core::f64::consts::FRAC_PI_2.next_up(), x);
     (y, run.times(turns, 1.608_122_649_676_636_6e-16))
 }
 
-/// The cosine of what is left of a large number.
+/// Returns the cosine of a large number.
 fn cosine(run: &mut Run, x: f64, reduction: Reduction) -> f64 {
     let (y, tail) = reduction(run, x);
     let z = run.times(y, y);
@@ -423,7 +425,7 @@ fn cosine(run: &mut Run, x: f64, reduction: Reduction) -> f64 {
     run.subtract(1.0, rest)
 }
 
-/// After jumps of `2^16`, of which 2 pi leaves less than 2e-12.
+/// Returns the share of right predictions after jumps of `2^16`, which modulo 2 pi are less than 2e-12.
 fn share_of_congruent_roundings_that_are_right(reduction: Reduction) -> f64 {
     let jumps = [-1_295_331_619_634i64, -3_022_440_445_813];
     let left = [1.656_299_362e-12, -9.859_398_972e-13];

@@ -1,8 +1,8 @@
-//! Mutants of a specification that no point of its box kills: proved by intervals, over parts of the box that are halved until each is
-//! decided (branch and bound).
+//! Proves mutants of a specification equivalent, by interval arithmetic with branch and bound: parts of the box are
+//! halved until each is decided.
 //!
-//! For a mutant of the expression, what counts is the difference `m(x) - f(x)` at the same point. Intervals of `f` and of `m` alone would
-//! not show that it is small, so it is carried through the expression ([`pair`]).
+//! For a mutant of the expression, the difference `m(x) - f(x)` at the same point counts. Intervals of `f` and of `m`
+//! alone would not show that it is small, so it is propagated through the expression ([`pair`]).
 
 use std::collections::VecDeque;
 
@@ -22,10 +22,10 @@ use crate::{
     fpcore::Expr,
 };
 
-/// Parts of the box that are examined for one mutant.
+/// Maximum number of parts of the box that are examined for one mutant.
 const PARTS: usize = 4000;
 
-/// Can no point kill the mutant? `false` if that is not known.
+/// Returns whether no point can kill the mutant; `false` if that is not known.
 pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
     let first = tested(specification, mutant);
     if first.iter().any(|(low, high)| low > high) {
@@ -48,7 +48,8 @@ pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
     true
 }
 
-/// The box of the points that can kill: for a larger domain, what lies outside of the domain of the specification.
+/// Returns the box of the points that can kill the mutant. For a larger domain, these lie outside of the domain of the
+/// specification.
 fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains {
     let mut domains: Vec<_> = specification.variables.iter().map(|(_, low, high)| (*low, *high)).collect();
     if let Change::Bound(n, low, high) = mutant.change {
@@ -58,7 +59,7 @@ fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains 
     domains
 }
 
-/// Can no point of this part kill the mutant? `None` if the part is too large to tell.
+/// Returns whether no point of this part can kill the mutant; `None` if the part is too large to decide.
 fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Option<bool> {
     let names = specification.variables.iter().map(|(name, ..)| name.clone());
     let scope: Vec<_> = names.zip(part.iter().map(|ends| enclosure::between(*ends, BITS))).collect();
@@ -67,7 +68,7 @@ fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
     let original = enclose(&specification.body, &mut scope.clone(), BITS);
     match (&mutant.change, original) {
         (Change::Body(body), _) if is_identity(&specification.body, body, &scope) => Some(true),
-        // Without a value there, a point is no test.
+        // A point without a value is no test.
         (_, Err(Lost::Undefined)) => Some(true),
         (_, Err(Lost::Unknown)) => None,
         (Change::Bound(..), Ok(_)) => Some(false),
@@ -92,14 +93,14 @@ fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
     }
 }
 
-/// Is a number that is multiplied by one of these always as good as before? `|y' - y| <= ε (|y| + |y'|)`.
+/// Returns whether a number multiplied by any of these factors is within the accuracy: `|y' - y| <= ε (|y| + |y'|)`.
 fn is_allowed(factor: &Interval) -> bool {
     let Ok(apart) = sum(factor, &interval::exactly(-1.0, BITS), BITS) else { return false };
     let least = factor.low.to_f64_round(Round::Down).min(1.0);
     apart.greatest_magnitude() <= EPSILON * (1.0 - 1e-12) * (1.0 + least)
 }
 
-/// Does the node that is changed have the same value as before, also where the rest of the expression has none?
+/// Returns whether the changed node has the same value as before, also where the rest of the expression has none.
 fn is_identity(original: &Expr, mutant: &Expr, scope: &[(String, Interval)]) -> bool {
     match (original, mutant) {
         (Expr::Apply(op, args), Expr::Apply(other, others)) if op == other && args.len() == others.len() => {
@@ -109,7 +110,7 @@ fn is_identity(original: &Expr, mutant: &Expr, scope: &[(String, Interval)]) -> 
         (Expr::Let(_, bindings, body), Expr::Let(_, others, other)) if bindings.len() == others.len() => {
             let bound = bindings.iter().zip(others).map(|((_, a), (_, b))| (a, b));
             let mut differ = bound.chain([(&**body, &**other)]).filter(|(a, b)| a != b);
-            // The name of an argument may be that of another value here.
+            // A binding may hide an argument of the same name.
             let is_bound = |name: &String| bindings.iter().any(|(n, _)| n == name);
             let scope: Vec<_> = scope.iter().filter(|(name, _)| !is_bound(name)).cloned().collect();
             differ.next().is_some_and(|(a, b)| is_identity(a, b, &scope)) && differ.next().is_none()
@@ -127,7 +128,8 @@ fn is_identity(original: &Expr, mutant: &Expr, scope: &[(String, Interval)]) -> 
 
 type Scope = Vec<(String, Pair)>;
 
-/// The pair of an expression and its mutant, which differ in one node, over variables that may differ, too.
+/// Returns the pair of an expression and its mutant, which differ in one node, over variables that may have changed,
+/// too.
 fn pair_of(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
     match (original, mutant) {
         (Expr::Let(one_by_one, bindings, body), Expr::Let(_, others, other)) if bindings.len() == others.len() => {
@@ -167,7 +169,7 @@ fn is_twice_the_same(args: &[Expr]) -> bool {
     matches!(args, [a, b] if a == b)
 }
 
-/// The pair of a node and what stands in its place.
+/// Returns the pair of a node and its replacement.
 fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
     let value = |expr: &Expr, scope: &mut Scope| pair_of(expr, expr, scope).map(|pair| pair.original);
     let (a, b) = (value(original, scope)?, value(mutant, scope)?);
@@ -179,12 +181,12 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
             return Ok(Pair { is_opposite: true, ..Pair::of(a, b, None)? });
         }
         ("fabs", [x]) if x == original && a.low >= 0.0 => zero(),
-        // The second operand is added in place of subtracted, or the other way round.
+        // A subtraction became an addition, or the other way round.
         ("+" | "-", [_, y]) if matches!(original, Expr::Apply(was, of) if of == args && (was == "+" || was == "-")) => {
             let twice = product(&value(y, scope)?, &interval::exactly(2.0, BITS), BITS)?;
             Some(if op == "+" { twice } else { negative(&twice) })
         }
-        // Times one in place of divided by it, or the other way round.
+        // A division by one became a multiplication with one, or the other way round.
         ("*" | "/", [_, y]) if matches!(original, Expr::Apply(was, of) if of == args && (was == "*" || was == "/")) => {
             (value(y, scope)? == interval::exactly(1.0, BITS)).then(zero).flatten()
         }
@@ -203,7 +205,7 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
                 _ => None,
             }
         }
-        // 10·ε more or less.
+        // A constant was changed by a factor of 1 ± 10·ε.
         ("*", [x, Expr::Number(_)]) if x == original => {
             let by = interval::enclose(&args[1], &mut Vec::new(), BITS)?;
             Some(product(&a, &sum(&by, &interval::exactly(-1.0, BITS), BITS)?, BITS)?)
@@ -218,7 +220,7 @@ mod tests {
     use super::{super::operators, *};
     use crate::fpcore::parsed;
 
-    /// The changes that are proved to be none, of those with this text.
+    /// Returns how many of the mutants whose text begins with `change` are proved equivalent, and how many there are.
     fn proved(core: &str, change: &str) -> (usize, usize) {
         let specification = Specification::of(&parsed(core).expect("a core")).expect("a specification");
         let all = operators::mutants(&specification.variables, &specification.body);
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_has_other_operands_or_another_meaning_is_not_proved() {
-        // What is left is no operation on the operands of the sum.
+        // The replacement is no operation on the operands of the sum.
         let core = "(FPCore (v p q) :pre (and (<= 1 v 2) (<= 10 p 20) (<= 0 q 1e-12)) (+ v (fmax p q)))";
         assert_eq!(proved(core, "(+ v (fmax p q)) → (fmax p q)"), (0, 1));
         // Inside of `let`, x is negative.
@@ -257,7 +259,7 @@ mod tests {
 
     #[test]
     fn terms_of_one_sign_change_the_sum_by_no_larger_a_factor() {
-        // The sum is e-200 somewhere, and differences of intervals say nothing about that.
+        // The sum is about e^-200 at some points, where differences of intervals prove nothing.
         let core = "(FPCore (x y) :pre (and (<= 0 x 1) (<= 0 y 200)) (+ (exp (- (* x 1e-3) y)) (exp (- (* x x) y))))";
         assert_eq!(proved(core, "1e-3 → "), (2, 2));
         let opposite =

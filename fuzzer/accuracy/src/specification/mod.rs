@@ -1,9 +1,10 @@
-//! `penfuzz mutate SPEC.fpcore`: tests of a specification instead of a program, after Magneto (Jeangoudoux, Darulova and Lauter, *Interval
-//! constraint-based mutation testing of numerical specifications*, ISSTA 2021).
+//! `penfuzz mutate SPEC.fpcore`: tests of a specification instead of a program, after Magneto (Jeangoudoux, Darulova
+//! and Lauter, *Interval constraint-based mutation testing of numerical specifications*, ISSTA 2021).
 //!
-//! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of the box; it kills a mutant
-//! if no y that the mutant allows there is allowed by the specification. Values are enclosed by intervals (the room `enclosure`), so that what is killed is
-//! so for the real numbers, whatever is rounded. The search looks for such points; a baseline draws as many at random.
+//! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of
+//! the box. It kills a mutant if the specification allows none of the y that the mutant allows there. Values are
+//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. The
+//! search looks for such points; a baseline draws as many at random.
 
 #[cfg(feature = "mpfr")]
 mod equivalence;
@@ -32,7 +33,7 @@ pub struct Specification {
 }
 
 impl Specification {
-    /// That of a core; the reason if it has none.
+    /// Returns the specification of a core, or the reason if it has none.
     ///
     /// # Errors
     /// When the core has conditions or loops, or `:pre` does not bound each variable.
@@ -48,41 +49,41 @@ impl Specification {
     }
 }
 
-/// Mutants of one kind.
+/// Counts of mutants of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// All of them.
+    /// Number of mutants.
     pub total: usize,
-    /// Those that some test of the search kills.
+    /// Number of mutants that a test of the search kills.
     pub killed: usize,
-    /// Those that no point kills, by intervals.
+    /// Number of mutants that are proved equivalent by interval arithmetic.
     pub proved_equivalent: usize,
-    /// Those that as many points at random kill.
+    /// Number of mutants that the same number of random points kills.
     pub black_box: usize,
 }
 
-/// What is known of a specification.
+/// The results for a specification.
 #[derive(Debug, Clone, Serialize)]
 pub struct Answer {
-    /// Its name.
+    /// Name of the specification.
     pub name: String,
-    /// All mutants.
+    /// Counts of all mutants.
     pub mutants: Counts,
-    /// By kind.
+    /// Counts by kind.
     pub classes: Vec<(&'static str, Counts)>,
-    /// The points that together kill what is killed.
+    /// The points that together kill all killed mutants.
     pub tests: Vec<Vec<f64>>,
-    /// The changes of the mutants that no test kills and that may be none, with their kinds.
+    /// The mutants that no test kills and that are not proved equivalent: kind and change.
     pub live: Vec<(&'static str, String)>,
-    /// The changes that are proved to be none.
+    /// The mutants that are proved equivalent: kind and change.
     pub equivalent: Vec<(&'static str, String)>,
-    /// Values of mutants that the search computed; the baseline computed as many.
+    /// Number of values of mutants that the search computed; the baseline computed the same number.
     pub evaluations: u64,
     /// Seconds of the search and the proofs.
     pub seconds: f64,
 }
 
-/// What is known of each mutant.
+/// The state of each mutant.
 #[cfg(feature = "mpfr")]
 struct Found {
     killed: Vec<bool>,
@@ -91,7 +92,7 @@ struct Found {
 }
 
 impl Counts {
-    /// The share of the mutants that are killed, of those that are not proved equivalent.
+    /// Returns the share of killed mutants among those that are not proved equivalent.
     #[must_use]
     pub fn adequacy(&self) -> f64 {
         self.killed as f64 / self.total.saturating_sub(self.proved_equivalent).max(1) as f64
@@ -127,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// The text for people.
+    /// Returns the report as text.
     #[must_use]
     pub fn text(&self) -> String {
         let n = self.mutants;
@@ -148,23 +149,23 @@ impl Answer {
     }
 }
 
-/// Answers as `{"specifications": […]}`.
+/// Returns answers as JSON: `{"specifications": […]}`.
 #[must_use]
 pub fn json(answers: &[Answer]) -> String {
     serde_json::to_string_pretty(&serde_json::json!({ "specifications": answers })).unwrap_or_default()
 }
 
-/// Generates tests of a specification: the same for the same seed.
+/// Generates tests of a specification. Deterministic for a seed.
 ///
 /// # Errors
-/// When this program has no MPFR.
+/// When this build has no MPFR.
 #[cfg(feature = "mpfr")]
 pub fn examine(specification: &Specification, seed: u64) -> Result<Answer, Error> {
     let all: Vec<Mutant> = operators::mutants(&specification.variables, &specification.body);
     Ok(search::search(specification, &all, seed))
 }
 
-/// Generates tests of a specification, in a program with MPFR.
+/// Generates tests of a specification; available in builds with MPFR.
 ///
 /// # Errors
 /// Always.

@@ -1,23 +1,23 @@
-//! The mutants of a specification, enumerated: the same ones in the same order each time (Jeangoudoux, Darulova and Lauter, *Interval
+//! Enumerates the mutants of a specification, always in the same order (Jeangoudoux, Darulova and Lauter, *Interval
 //! constraint-based mutation testing of numerical specifications*, ISSTA 2021).
 
 use crate::fpcore::Expr;
 
-/// The relative accuracy that a specification asks for.
+/// The relative accuracy ε of a specification.
 pub const EPSILON: f64 = 1e-10;
-/// Relative change of a real constant: ten times the accuracy.
+/// Factors on a real constant: 1 ± 10·ε.
 const CONSTANT_UP: &str = "1.000000001";
 const CONSTANT_DOWN: &str = "0.999999999";
-/// By how much of the width of its domain a bound is moved.
+/// Extension of a domain at one bound, relative to its width.
 const MOVED: f64 = 0.1;
 
-/// Functions of one argument that replace each other.
+/// Functions of one argument, which replace each other.
 const UNARY: [&str; 15] =
     ["-", "fabs", "sqrt", "cbrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"];
-/// Operations on two numbers that replace each other.
+/// Operations on two numbers, which replace each other.
 const BINARY: [&str; 6] = ["+", "-", "*", "/", "fmin", "fmax"];
 
-/// A kind of mutants.
+/// A kind of mutants: the mutation operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A larger tolerance.
@@ -32,14 +32,14 @@ pub enum Class {
     Unary,
     /// Another operation on two numbers.
     Binary,
-    /// A function or an operation more, at a variable.
+    /// A function or an operation inserted at a variable.
     Add,
-    /// A variable less.
+    /// A variable deleted from an operation.
     Delete,
 }
 
 impl Class {
-    /// All of them, in the order of tables.
+    /// All kinds, in the order of tables.
     pub const ALL: [Self; 8] = [
         Self::Accuracy,
         Self::Bounds,
@@ -51,7 +51,7 @@ impl Class {
         Self::Delete,
     ];
 
-    /// As reports name it.
+    /// The name of the kind in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,14 +67,14 @@ impl Class {
     }
 }
 
-/// What a mutant changes.
+/// The change of a mutant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// The accuracy is 10^i times as large.
+    /// The tolerance is 10^i times as large.
     Accuracy(i32),
-    /// The domain of an argument has this part more.
+    /// The domain of this argument is extended by this range.
     Bound(usize, f64, f64),
-    /// The expression.
+    /// Another expression.
     Body(Expr),
 }
 
@@ -83,14 +83,15 @@ pub enum Change {
 pub struct Mutant {
     /// Its kind.
     pub class: Class,
-    /// The change in words.
+    /// The change as text.
     pub text: String,
     /// The change.
     pub change: Change,
 }
 
-/// Sums and products of several numbers become operations on two; annotations of precision are left out, because a specification is about
-/// real numbers. `None` if the expression has conditions or loops.
+/// Returns the normal form of an expression: sums and products of several numbers become operations on two, and
+/// annotations of precision are removed, because a specification is about real numbers. `None` if the expression has
+/// conditions or loops.
 #[must_use]
 pub fn normal(expr: &Expr) -> Option<Expr> {
     Some(match expr {
@@ -111,7 +112,7 @@ pub fn normal(expr: &Expr) -> Option<Expr> {
     })
 }
 
-/// All mutants of an expression in normal form over variables with these domains.
+/// Returns all mutants of an expression in normal form over variables with these domains.
 #[must_use]
 pub fn mutants(variables: &[(String, f64, f64)], body: &Expr) -> Vec<Mutant> {
     let mutant = |class, text: String, change| Mutant { class, text, change };
@@ -139,7 +140,7 @@ fn apply(op: &str, args: &[&Expr]) -> Expr {
     Expr::Apply(op.to_owned(), args.iter().map(|a| (*a).clone()).collect())
 }
 
-/// What stands in the place of a node.
+/// Returns the replacements of a node.
 fn others(node: &Expr, variables: &[(String, f64, f64)]) -> Vec<(Class, Expr)> {
     let is_variable = |e: &Expr| matches!(e, Expr::Variable(v) if variables.iter().any(|(name, ..)| name == v));
     let scaled = |by: &str| apply("*", &[node, &Expr::Number(by.to_owned())]);
@@ -163,7 +164,7 @@ fn others(node: &Expr, variables: &[(String, f64, f64)]) -> Vec<(Class, Expr)> {
         Expr::Apply(op, args) if args.len() == 2 => {
             let other = BINARY.iter().filter(|other| *other != op);
             let mut all: Vec<_> = other.map(|o| (Class::Binary, apply(o, &[&args[0], &args[1]]))).collect();
-            // What is left is an expression of its own.
+            // The remaining operand must be an expression, not a variable or number.
             for (gone, left) in [(0, 1), (1, 0)] {
                 if is_variable(&args[gone]) && matches!(args[left], Expr::Apply(..) | Expr::Let(..)) {
                     all.push((Class::Delete, args[left].clone()));
@@ -175,7 +176,7 @@ fn others(node: &Expr, variables: &[(String, f64, f64)]) -> Vec<(Class, Expr)> {
     }
 }
 
-/// The parts of an expression, in order.
+/// Returns the operands of a node, in order.
 fn parts(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Apply(_, args) => args.iter().collect(),
@@ -184,12 +185,12 @@ fn parts(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// Nodes of an expression.
+/// Returns the number of nodes of an expression.
 fn size(expr: &Expr) -> usize {
     1 + parts(expr).into_iter().map(size).sum::<usize>()
 }
 
-/// The node with this number, in the order of the text.
+/// Returns the node with this number, in the order of the text.
 fn at(expr: &Expr, mut place: usize) -> Option<&Expr> {
     if place == 0 {
         return Some(expr);
@@ -204,7 +205,7 @@ fn at(expr: &Expr, mut place: usize) -> Option<&Expr> {
     None
 }
 
-/// The expression with another node at this place.
+/// Returns the expression with the node of this number replaced.
 fn with(expr: &Expr, place: usize, other: &Expr) -> Expr {
     if place == 0 {
         return other.clone();
@@ -226,7 +227,7 @@ fn with(expr: &Expr, place: usize, other: &Expr) -> Expr {
     }
 }
 
-/// As the specification writes it.
+/// Returns the expression in the syntax of the specification.
 fn text_of(expr: &Expr) -> String {
     match expr {
         Expr::Number(text) | Expr::Constant(text) | Expr::Variable(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Points that kill mutants of a specification.
+//! Searches for points that kill mutants of a specification.
 
 use std::time::Instant;
 
@@ -14,23 +14,23 @@ use crate::{
     fpcore::Expr,
 };
 
-/// Bits of enclosures; with the second where the first do not decide.
+/// Precision of enclosures in bits; the second is used if the first does not decide.
 const BITS: [u32; 2] = [160, 640];
-/// An accuracy mutant is killed where it allows so much more (the paper: 10³·ε).
+/// An accuracy mutant is killed where it allows more than this additional error (the paper: 10³·ε).
 pub(super) const OVERLAP: f64 = 1e3 * EPSILON;
-/// Points at random that are tried for a mutant before the search climbs.
+/// Number of random points that are tried for a mutant before a climb.
 const AT_RANDOM: usize = 16;
-/// Steps of a climb.
+/// Number of steps of a climb.
 const STEPS: usize = 96;
-/// Climbs for a mutant.
+/// Number of climbs for a mutant.
 const CLIMBS: usize = 3;
 
-/// Is the result of a mutant at a point allowed by the specification?
+/// Whether the specification allows the result of a mutant at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Verdict {
-    /// No result of it is: it is killed.
+    /// It allows no result of the mutant: the mutant is killed.
     Invalid,
-    /// Some is, or nobody can say. The number is greater the closer it is to being killed.
+    /// It allows one, or this is not decided. The number is greater the closer the mutant is to being killed.
     Valid(f64),
     /// The specification has no value there.
     Gap,
@@ -42,7 +42,7 @@ struct Search<'a> {
     evaluations: u64,
 }
 
-/// Kills what can be killed. The same tests for the same seed.
+/// Searches for tests that kill as many mutants as possible. Deterministic for a seed.
 pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answer {
     let began = Instant::now();
     let mut search = Search { specification, rng: StdRand::with_seed(seed), evaluations: 0 };
@@ -56,7 +56,7 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
         for (other, is_killed) in all.iter().zip(&mut killed).filter(|(_, killed)| !**killed) {
             *is_killed = search.verdict(other, &test) == Verdict::Invalid;
         }
-        // Whatever the search has found, this test kills it.
+        // This test kills it, whatever `verdict` finds.
         killed[i] = true;
         tests.push(test);
     }
@@ -75,7 +75,7 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
 }
 
 impl Search<'_> {
-    /// A point that kills the mutant.
+    /// Searches for a point that kills the mutant.
     fn kill(&mut self, mutant: &Mutant) -> Option<Vec<f64>> {
         let mut best: Option<(f64, Vec<f64>)> = None;
         for _ in 0..CLIMBS {
@@ -94,7 +94,7 @@ impl Search<'_> {
         None
     }
 
-    /// Goes from a point to points nearer to a kill, one variable at a time.
+    /// Moves from a point to points nearer to a kill, one variable at a time.
     fn climb(&mut self, mutant: &Mutant, (mut near, mut x): (f64, Vec<f64>)) -> Option<Vec<f64>> {
         let n = self.specification.variables.len();
         let mut part = 0.25;
@@ -114,7 +114,7 @@ impl Search<'_> {
         None
     }
 
-    /// The domain of a variable for this mutant.
+    /// Returns the domain of a variable for this mutant.
     fn domain(&self, mutant: &Mutant, i: usize) -> (&str, f64, f64) {
         let (name, low, high) = &self.specification.variables[i];
         match &mutant.change {
@@ -123,7 +123,7 @@ impl Search<'_> {
         }
     }
 
-    /// A point at random, or a corner.
+    /// Returns a random point, or a random corner of the box.
     fn point(&mut self, mutant: &Mutant, is_corner: bool) -> Vec<f64> {
         let n = self.specification.variables.len();
         let mut all = Vec::with_capacity(n);
@@ -177,7 +177,7 @@ impl Search<'_> {
         interval::enclose(body, &mut scope, bits)
     }
 
-    /// Which mutants points at random kill, with as many values of mutants as the search has computed.
+    /// Returns which mutants random points kill, with the same number of evaluations of mutants as the search.
     fn by_chance(&mut self, all: &[Mutant], evaluations: u64) -> Vec<bool> {
         let mut killed = vec![false; all.len()];
         self.evaluations = 0;
@@ -192,7 +192,7 @@ impl Search<'_> {
         killed
     }
 
-    /// Few of the tests that kill as many: one after the other that kills the most of the rest.
+    /// Selects few of the tests that kill as many mutants, greedily by the number of remaining mutants that each kills.
     fn fewest(&mut self, all: &[Mutant], tests: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         let mut kills = |test: &Vec<f64>| -> Vec<usize> {
             (0..all.len()).filter(|i| self.verdict(&all[*i], test) == Verdict::Invalid).collect()
@@ -213,11 +213,11 @@ impl Search<'_> {
     }
 }
 
-/// Is `other`·(1 ± ε) apart from `value`·(1 ± ε)?
+/// Compares the intervals `other`·(1 ± ε) and `value`·(1 ± ε): the mutant is killed if they are disjoint.
 fn compared(value: &Interval, other: &Interval) -> Verdict {
     let bits = value.low.prec();
     let widest = |v: &Interval| v.low.clone().abs().max(&v.high.clone().abs());
-    // Each error of rounding here is below 2^-100 of the sum.
+    // Each rounding error here is below 2^-100 of the sum.
     let sum = rug::Float::with_val(bits, widest(value) + widest(other));
     let tolerance: rug::Float = sum * (EPSILON * (1.0 + 1e-12));
     let apart =

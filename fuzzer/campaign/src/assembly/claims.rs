@@ -1,8 +1,10 @@
-//! What the emitted tests take, each in a fresh process: only that is claimed.
+//! Confirms the branches of the emitted tests in fresh processes, so that the report claims only these.
 //!
-//! Tests were chosen and simplified in processes that had evaluated before. So each is evaluated once more in a process of its
-//! own ([`Zygote`]). Where one does something else there, the kept inputs take the place of the simplified ones, each with what it does in
-//! a fresh process. At the end of a campaign, crashes are replayed as well: one that does not occur there depends on earlier calls.
+//! Tests are chosen and simplified in processes that have evaluated other inputs before. Therefore each test is
+//! evaluated once more in a fresh process ([`Zygote`]). If a test takes other branches there, the tests are chosen
+//! again from the kept inputs instead of the simplified ones, each with the branches that it takes in a fresh process.
+//! At the end of a campaign, crashes are replayed as well: a crash that does not occur in a fresh process depends on
+//! earlier calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,29 +20,30 @@ use penfuzz_executor::FaultKind;
 
 use crate::assembly::Sources;
 
-/// What is known of the emitted tests beyond the branches that they take.
+/// What the fresh processes showed about the emitted tests, apart from the branches that they take.
 #[derive(Debug, Default)]
 pub struct Claims {
-    /// What the function does for each test in a fresh process, by the file of its input.
+    /// The observed behaviour of each test in a fresh process, by the file of its input.
     seen: HashMap<String, Seen>,
-    /// One test after another in one process do not do the same.
+    /// Whether the tests behave differently when they run one after another in one process.
     pub are_apart: bool,
-    /// Branches that count as covered, and that no test takes.
+    /// Branches that count as covered in the search, but that no test takes.
     pub lost: HashSet<u32>,
-    /// Whether a crash occurs in a fresh process, by the file of its input.
+    /// Whether each crash occurs in a fresh process, by the file of its input.
     pub crashes: HashMap<String, bool>,
 }
 
 impl Claims {
-    /// What the function does in a fresh process for the test of this input, if that is known.
+    /// The behaviour of the test of this input in a fresh process; `None` if it is not known.
     #[must_use]
     pub fn seen(&self, file: &str) -> Option<Seen> {
         self.seen.get(file).cloned()
     }
 }
 
-/// Evaluates the tests, and replaces them where one does not hold. Without a zygote, nothing is known and nothing changes. Inputs that
-/// take long are left out: they were decided on in a fresh process.
+/// Evaluates the tests in fresh processes, and replaces all of them if one takes other branches there. Without a
+/// zygote, returns empty claims and changes nothing. Long-running inputs are skipped: they were already evaluated in a
+/// fresh process.
 pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
     let Some(fresh) = from.fresh else { return Claims::default() };
     let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
@@ -81,7 +84,8 @@ pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
     Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes }
 }
 
-/// Replays each crash. A simplified input that does not crash in a fresh process gives way to the one that was found, if that one does.
+/// Replays each crash in a fresh process. A simplified input that does not crash there is replaced by the original
+/// input, if that one does. Returns whether each crash repeats, by file.
 fn repeated(from: &Sources, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<String, bool> {
     let mut known = HashMap::new();
     for (file, fault) in from.saved.faults.iter().filter(|(_, f)| f.kind == FaultKind::Crash) {
@@ -99,7 +103,7 @@ fn repeated(from: &Sources, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<Stri
     known
 }
 
-/// An input with the branches that it takes in a fresh process.
+/// The input with the branches that it takes in a fresh process. A long-running input is returned unchanged.
 fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_long: bool) -> Option<Kept> {
     if is_long {
         return Some(kept.clone());
@@ -107,7 +111,8 @@ fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_long: bool) -> Option<
     tested.get(&kept.file).map(|t| Kept { covers: t.covers.clone(), ..kept.clone() })
 }
 
-/// Does a test do something else behind the others? Those that end the process have one of their own anyway.
+/// Whether some test behaves differently after the other tests than alone. Tests that end the process are left out:
+/// each runs in a process of its own anyway.
 fn depend_on_each_other(fresh: &Zygote, tests: &[Kept], tested: &HashMap<String, Tested>) -> bool {
     let known = |t: &Kept| Some((t.bytes.clone(), tested.get(&t.file).filter(|t| !t.seen.is_exit())?.clone()));
     let (inputs, alone): (Vec<_>, Vec<_>) = tests.iter().filter_map(known).unzip();

@@ -1,4 +1,5 @@
-//! Coverage criteria: which branches and vectors the emitted tests have to keep, and the figures of each criterion.
+//! Coverage criteria: selects the branches and vectors that the emitted tests must keep, and computes the figures of
+//! each criterion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,8 @@ use penfuzz_target::program::{Site, Target};
 use super::requirements;
 use crate::assembly::{Order, Sources, code_of, outcome_text, predicate_text};
 
-/// For every branch of the target: do the tests have to keep it? Leaves only such branches to the kept inputs.
+/// Returns for each branch of the target whether the tests must keep it. Removes all other branches from the kept
+/// inputs.
 pub fn keep_wanted(target: &Target, from: &Sources, kept: &mut [Kept]) -> Vec<bool> {
     let criteria = &from.options.criteria;
     let mut wanted = if criteria.as_slice() == [Criterion::Line] {
@@ -25,7 +27,8 @@ pub fn keep_wanted(target: &Target, from: &Sources, kept: &mut [Kept]) -> Vec<bo
         let counts = |b: usize| {
             let kind = target.sites[target.site_of(b)].kind;
             let is_condition = kind == site_kind::BRANCH || kind == site_kind::SELECT;
-            // The other criteria include branches. MC/DC of a decision of one condition is that both its outcomes are taken.
+            // The other criteria include branches. MC/DC of a decision with one condition requires both of its
+            // outcomes.
             let are_conditions = criteria.iter().all(|c| matches!(c, Criterion::Line | Criterion::Condition));
             !are_conditions || is_condition
         };
@@ -44,7 +47,7 @@ pub fn keep_wanted(target: &Target, from: &Sources, kept: &mut [Kept]) -> Vec<bo
     wanted
 }
 
-/// Branches of few inputs that together execute every line that the kept inputs execute.
+/// The branches of a small set of inputs that together execute every line that the kept inputs execute.
 fn enough_for_lines(target: &Target, scope: &Scope, kept: &[Kept]) -> Vec<bool> {
     let mut numbers: BTreeMap<(usize, u32), u32> = BTreeMap::new();
     let mut lines_of = |branch: u32| -> Vec<u32> {
@@ -70,7 +73,8 @@ fn enough_for_lines(target: &Target, scope: &Scope, kept: &[Kept]) -> Vec<bool> 
     wanted
 }
 
-/// Vectors that show every condition that the vectors which are there can show: greedily, the pair first that needs the fewest more.
+/// A small set of vectors that shows every condition that the available vectors can show. Greedy: for each condition,
+/// takes the pair that adds the fewest vectors.
 fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> BTreeSet<usize> {
     let there: Vec<usize> = (0..decision.vectors.len()).filter(|v| is_there(*v)).collect();
     let mut pairs: Vec<Vec<(usize, usize)>> = vec![Vec::new(); decision.n_conditions];
@@ -81,7 +85,7 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
             }
         }
     }
-    // The conditions with the fewest pairs first: they leave no choice.
+    // Conditions with the fewest pairs come first, because they leave the least choice.
     pairs.sort_by_key(Vec::len);
     let mut chosen = BTreeSet::new();
     for of_condition in pairs {
@@ -93,8 +97,8 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
     chosen
 }
 
-/// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches and vectors of
-/// each emitted test.
+/// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches
+/// and vectors of each emitted test.
 pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, order: &Order, covers: &[Vec<u32>]) {
     if !from.options.goals.include_branches() {
         return;
@@ -127,11 +131,12 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, ord
         };
         (criterion.name().to_owned(), decisions::Criterion { total, covered, proved_infeasible: 0 })
     };
-    // Paths and loops are looked at when the search has ended.
+    // Paths and loops are examined after the search.
     report.criteria = from.options.criteria.iter().filter(|c| !c.is_of_sequences()).map(figures).collect();
 }
 
-/// The criterion whose goals stand at a site that no branch criterion counts, and decisions neither.
+/// The criterion that a boundary or exception site belongs to; `None` for sites that branch or decision coverage
+/// counts.
 fn criterion_of(site: &Site) -> Option<Criterion> {
     match site.kind {
         site_kind::COMPARISON => Some(Criterion::Boundary),
@@ -140,7 +145,7 @@ fn criterion_of(site: &Site) -> Option<Criterion> {
     }
 }
 
-/// Boundary values and exceptions, in the order of the source, with the tests that have them.
+/// The boundary values and exceptions in source order, each with the tests that reach it.
 fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<CriterionGoal> {
     let mut all = Vec::new();
     for (number, site) in scope.sites.iter().map(|s| (*s, &target.sites[*s])) {
@@ -165,7 +170,7 @@ fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<Crit
     all
 }
 
-/// Outcomes of conditions: all, and those that a test has.
+/// The number of outcomes of conditions: all, and those that a test covers.
 fn conditions(report: &Report, target: &Target, order: &Order) -> (usize, usize) {
     let (mut total, mut covered) = (0, 0);
     for (branch, (site, place)) in &order.place {
@@ -179,11 +184,11 @@ fn conditions(report: &Report, target: &Target, order: &Order) -> (usize, usize)
     (total, covered)
 }
 
-/// Files and lines.
+/// Pairs of file and line.
 pub(super) type Lines = BTreeSet<(String, u32)>;
 
-/// Lines with code of the functions in scope: all, and those that each test executes. The first line of a function counts, as gcov has
-/// it.
+/// The lines with code of the given functions: all, and those that each test executes. As in gcov, the first line of a
+/// function counts.
 fn lines(target: &Target, functions: &BTreeSet<usize>, covers: &[Vec<u32>]) -> (Lines, Vec<Lines>) {
     let (mut all, mut executed) = (Lines::new(), vec![Lines::new(); covers.len()]);
     for function in functions.iter().map(|f| &target.functions[*f]) {

@@ -1,4 +1,4 @@
-//! Makes the [`Report`] of a campaign from its state.
+//! Assembles the [`Report`] of a campaign from its state.
 
 pub mod claims;
 pub mod criteria;
@@ -38,35 +38,37 @@ use penfuzz_target::program::{Function, Site, Target, environment, state};
 use self::{claims::Claims, operands::met};
 use super::{options::Options, worker_shm::StopReason};
 
-/// Time for shrinking, beyond which inputs stay as they are; the units of [`penfuzz_directory::shrink`] end it long before.
+/// Time limit for shrinking at the end of a campaign; inputs that are not shrunk by then stay as they are. The unit
+/// limits of [`penfuzz_directory::shrink`] normally end shrinking long before.
 const TIME_AT_END: Duration = Duration::from_secs(2);
-/// The same for the reports of a running campaign, of which there is one every few seconds.
+/// The same limit for reports of a running campaign, which are written every few seconds.
 const TIME_RUNNING: Duration = Duration::from_millis(100);
 
-/// Everything a report is made of.
+/// The data that a report is assembled from.
 pub struct Sources<'a> {
     /// Options of the campaign.
     pub options: &'a Options,
-    /// Kept and pending inputs: the file below the output directory, and the bytes.
+    /// Kept and pending inputs: the file relative to the output directory, and the bytes.
     pub inputs: &'a [(String, Vec<u8>)],
-    /// The inputs of its faults, by their files.
+    /// The inputs of the faults, by file.
     pub fault_inputs: &'a BTreeMap<String, Vec<u8>>,
-    /// The rest of its saved state.
+    /// The saved state of the campaign.
     pub saved: &'a SavedState,
-    /// State of the branches.
+    /// The coverage and saturation of the branches.
     pub saturation: &'a Saturation,
-    /// Evaluations spent on them.
+    /// Evaluations spent on each branch.
     pub spent: Option<&'a Spent>,
     /// The goals.
     pub scope: &'a Scope,
-    /// Why it ended.
+    /// Why the campaign ended.
     pub stop: StopReason,
-    /// Evaluates the tests in fresh processes; without one, the tests are not confirmed.
+    /// Evaluates the tests in fresh processes. `None`: the tests are not confirmed.
     pub fresh: Option<&'a Zygote>,
 }
 
-/// Makes the report. Each kept input is evaluated once more for the branches that it covers; inputs are shown shrunk. Each emitted test
-/// is evaluated in a fresh process, if there is a [`Sources::fresh`], and only what they take there counts as covered.
+/// Assembles the report. Evaluates each kept input once more to find the branches that it covers. Inputs are shown
+/// shrunk. If [`Sources::fresh`] is set, each emitted test is evaluated in a fresh process, and only the branches taken
+/// there count as covered.
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
@@ -80,13 +82,13 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let order = source_order(evaluator, from.scope);
     let (total, covered, saturated, given_up) = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
-        // No branch chooses among the inputs of a function without one.
+        // In a function without branches, no coverage selects an input.
         shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
     }
     let tests = tests(evaluator, from, &shrunk, &order, &claims);
     let seconds = rounded(from.saved.seconds, 1e6);
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
-    // A goal of another kind that is not met does not keep control from what follows.
+    // Only branches keep control from the code after them; goals of other kinds do not.
     if from.options.goals.include_branches() {
         waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
         if from.stop.is_end() {
@@ -158,7 +160,7 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     report
 }
 
-/// Rounds to a fraction of a unit: further digits mean nothing, and JSON readers differ in the last one.
+/// Rounds to a multiple of `1 / per_unit`: further digits are meaningless, and JSON readers differ in the last one.
 fn rounded(x: f64, per_unit: f64) -> f64 {
     (x * per_unit).round() / per_unit
 }
@@ -170,7 +172,7 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     let n = evaluator.target().n_branches;
     for (file, bytes) in from.inputs {
         if let Some(long) = from.saved.long.get(file) {
-            // The file may have been edited.
+            // The state file may have been edited.
             let covers = long.covers.iter().copied().filter(|b| (*b as usize) < n).collect();
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
             continue;
@@ -189,8 +191,8 @@ fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
     runs
 }
 
-/// The sites in the order of the source, each with its branches that the report lists (as numbers within the site), and the
-/// place of each branch in the report.
+/// The sites in source order, each with the branches that the report lists (as numbers within the site), and the
+/// position of each branch in the report.
 pub(super) struct Order {
     sites: Vec<(usize, Vec<usize>)>,
     pub(super) place: BTreeMap<u32, (usize, usize)>,
@@ -212,14 +214,14 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     Order { sites, place }
 }
 
-/// The inputs that are shrunk for the report.
+/// The inputs to be shrunk for the report.
 fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
     let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
     let closest = uncovered.iter().filter_map(|b| {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
         Some((*b, Closest { distance, bytes: bytes.to_vec() }))
     });
-    // A simpler input that uses up its fuel as well might return with more.
+    // A simpler input that also exhausts its fuel might return if it had more.
     let can_shrink = |f: &Fault| f.is_cheap && !f.is_out_of_fuel;
     let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
@@ -228,7 +230,8 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool
     Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }
 
-/// The emitted tests with what the function does for each: two more evaluations, which are not counted.
+/// The emitted tests with the observed behaviour of the function for each. This takes two more evaluations per test,
+/// which are not counted.
 fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.requested);
@@ -285,7 +288,7 @@ fn sites(
         .collect()
 }
 
-/// Where a site is in the compiled code, with the branches that the report lists.
+/// Locates a site in the compiled code, with the branches that the report lists.
 pub fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
     let function = target.sites[site].function;
     Code {
@@ -295,7 +298,7 @@ pub fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
     }
 }
 
-/// The first test of each place that a test covers.
+/// The first test that covers each position in the report.
 fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
     let mut first = HashMap::new();
     for test in tests {
@@ -306,7 +309,7 @@ fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
     first
 }
 
-/// What the report states of one branch, without the name of its outcome and the operands that a run met. `test` takes it.
+/// The report entry of one branch, without the name of its outcome and the operands. `test` is a test that takes it.
 fn branch(
     evaluator: &Evaluator,
     from: &Sources,
@@ -387,7 +390,7 @@ fn kind_text(kind: u8) -> &'static str {
     }
 }
 
-/// The name of branch `k` of a site, in terms of the source.
+/// The name of the outcome `k` of a site, in terms of the source.
 #[must_use]
 pub fn outcome_text(site: &Site, k: usize) -> String {
     match site.kind {
@@ -405,7 +408,7 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     case_text(site.cases.iter().filter(|(_, b)| *b == k).map(|(v, _)| *v))
 }
 
-/// The names of all branches of a site, in time linear in its cases.
+/// The names of all outcomes of a site, in time linear in the number of its cases.
 fn outcome_texts(site: &Site) -> Vec<String> {
     if site.kind != site_kind::SWITCH {
         return (0..site.n_branches).map(|k| outcome_text(site, k)).collect();
@@ -423,7 +426,8 @@ fn case_text(values: impl IntoIterator<Item = i64>) -> String {
     format!("case {}", values.join(", "))
 }
 
-/// The unit of the distance between the operands of a comparison; empty for a site of several comparisons or of none.
+/// The unit of the distance between the operands of a comparison; empty for a site that has several comparisons or
+/// none.
 fn unit_text(predicate: u8) -> &'static str {
     match predicate {
         1..=14 => "floats",
@@ -432,7 +436,7 @@ fn unit_text(predicate: u8) -> &'static str {
     }
 }
 
-/// `llvm::CmpInst::Predicate` as C writes it; `!>=` and the like hold for NaN too.
+/// The C notation of an `llvm::CmpInst::Predicate`; `!>=` and the like also hold for NaN.
 #[must_use]
 pub fn predicate_text(predicate: u8) -> &'static str {
     match predicate {

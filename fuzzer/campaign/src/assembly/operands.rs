@@ -1,4 +1,4 @@
-//! The operands of each comparison where its boundary values are reached.
+//! The operands of each comparison at the moment when one of its boundary values is first reached.
 
 use penfuzz_abi::{operand, site_kind};
 use penfuzz_executor::{Evaluator, evaluator::Seen};
@@ -8,8 +8,8 @@ use penfuzz_target::program::Site;
 use penfuzz_directory::shrink::Shrunk;
 use penfuzz_report::{Met, Operand, literal};
 
-/// The operands of branch `k` of `site` where the emitted test that takes it first does; `None` for other sites than
-/// comparisons, and when no test takes it.
+/// The operands of branch `k` of `site` when the first emitted test that takes the branch first does so. `None` for
+/// sites that are not comparisons, and if no test takes the branch.
 pub(super) fn met(evaluator: &mut Evaluator, site: &Site, k: usize, shrunk: &Shrunk) -> Option<Met> {
     if site.kind != site_kind::COMPARISON {
         return None;
@@ -26,7 +26,7 @@ pub(super) fn met(evaluator: &mut Evaluator, site: &Site, k: usize, shrunk: &Shr
     Some(Met { left: operand(left), right: operand(right), outcome })
 }
 
-/// How the operands are written. Integers of `==` and `!=` are taken as signed, as they are compared.
+/// The kind as which the operands are written. Operands of the integer comparisons `==` and `!=` are written as signed.
 fn kind_of(operand: u8, predicate: u8) -> Kind {
     let is_unsigned = matches!(predicate, 34..=37);
     match operand {
@@ -40,7 +40,7 @@ fn kind_of(operand: u8, predicate: u8) -> Kind {
 mod tests {
     use super::*;
 
-    // `llvm::CmpInst::Predicate`.
+    // Values of `llvm::CmpInst::Predicate`.
     const INTEGER_EQ: u8 = 32;
     const INTEGER_NE: u8 = 33;
     const UNSIGNED: std::ops::RangeInclusive<u8> = 34..=37;

@@ -1,4 +1,4 @@
-//! The trace from required tags in comments to the lines that have them and the tests that execute these.
+//! Traces required tags in comments to the source lines that contain them, and to the tests that execute these lines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use penfuzz_target::program::Target;
 
 use super::criteria::Lines;
 
-/// Traces `tags` in the source files of `scope` (indices of functions). `executed` has the lines of each test.
+/// Traces `tags` in the source files of `functions` (indices of functions). `executed` has the lines of each test.
 #[must_use]
 pub(super) fn trace(
     target: &Target,

@@ -1,5 +1,5 @@
-//! What is in the way of the branches that are not covered: for a condition that no input executes, the branch that leads there; for
-//! one that inputs execute, whether its operands change at all.
+//! Finds why branches are not covered: for a condition that no input executes, the branch that leads to it; for a
+//! condition that inputs execute, whether its operands change at all.
 
 use std::{collections::VecDeque, rc::Rc};
 
@@ -11,14 +11,14 @@ use penfuzz_target::program::{Edges, Target};
 
 use crate::assembly::Order;
 
-/// So many kept inputs must execute a condition before it means something that its distance is the same for all of them.
+/// Minimum number of kept inputs that must execute a condition before a constant distance over all of them is reported.
 const ENOUGH: usize = 4;
 
-/// Runs that are spent on one report.
+/// Maximum number of runs spent on one report.
 const MOST_RUNS: usize = 20_000;
 
-/// Gives each condition that no input executes the open branch, of a condition that some input executes, from which it is the
-/// fewest conditionals away; calls are followed.
+/// Assigns to each condition that no input executes the nearest open branch of an executed condition: the one with the
+/// fewest conditionals in between. Calls are followed.
 pub(super) fn find_ways(target: &Target, order: &Order, sites: &mut [Site]) {
     let in_report =
         |site: usize| target.sites[site].branches().find_map(|b| order.place.get(&(b as u32))).map(|place| place.0);
@@ -48,7 +48,7 @@ pub(super) fn find_ways(target: &Target, order: &Order, sites: &mut [Site]) {
     }
 }
 
-/// The sites that control passes next, in this function or in those that it calls on the way.
+/// The sites that control reaches next, in this function or in the functions that it calls on the way.
 fn reached(target: &Target, edges: &Edges) -> Vec<usize> {
     let mut found = edges.next.clone();
     let mut called = edges.calls.clone();
@@ -63,7 +63,7 @@ fn reached(target: &Target, edges: &Edges) -> Vec<usize> {
     found
 }
 
-/// Notes for each open branch over how many kept inputs its distance is the same, when it is the same for all.
+/// Sets for each open branch the number of kept inputs with a distance, if the distance is the same for all of them.
 pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[Kept], sites: &mut [Site]) {
     let count = evaluator.evaluations();
     let target = Rc::clone(evaluator.target());
@@ -74,10 +74,10 @@ pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[K
             continue;
         }
         let site = &target.sites[target.site_of(*branch as usize)];
-        // Only an input that takes another branch of the condition executes it.
+        // An input executes the condition only if it takes another branch of it.
         let executing = kept.iter().filter(|k| site.branches().any(|b| k.covers.contains(&(b as u32))));
         let mut over = 0;
-        // Mostly ends at the first or second input: their distances differ.
+        // This usually ends at the first or second input, because their distances differ.
         let is_unchanged = executing.map(|k| distance(evaluator, *branch, &k.bytes)).all(|found| {
             runs += 1;
             over += usize::from(found.is_some());
@@ -88,7 +88,7 @@ pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[K
     evaluator.set_evaluations(count);
 }
 
-/// How far one input is from the branch; `None` when it does not return or has no distance.
+/// The distance of one input from the branch; `None` if the input does not return or has no distance.
 fn distance(evaluator: &mut Evaluator, branch: u32, bytes: &[u8]) -> Option<u64> {
     evaluator.set_metric(metric::ULP, u64::MAX);
     evaluator.arm(|b| if b == branch as usize { action::WANT | action::MIN } else { 0 });

@@ -1,8 +1,8 @@
-//! The broker: a process that forwards to every client what the others found.
+//! The broker: a process that forwards the finds of each client to all others.
 //!
-//! It keeps all messages, each once, and sends them all to a client that attaches. So a client may send all its finds whenever it
-//! is new, or the broker is, or a link to another machine was cut. It believes nothing and decides nothing: it only marks what
-//! comes from other machines.
+//! It keeps all messages without duplicates, and sends all of them to a client that attaches. Therefore a client may
+//! send all its finds again whenever the client or the broker is new, or a link to another machine was interrupted. The
+//! broker does not interpret messages: it only marks those that come from other machines.
 
 use core::{convert::Infallible, sync::atomic::Ordering};
 use std::{
@@ -28,29 +28,31 @@ use super::{
 };
 use crate::worker_shm::WorkerShm;
 
-/// Longest wait for packets of clients, in milliseconds: so often the broker gives a sign of life, and reads what its links bring.
+/// Maximum wait for packets of clients, in milliseconds. It bounds the interval between two heartbeats, and between two
+/// reads of the links.
 const WAIT: i32 = 10;
 
-/// Where a message came in.
+/// The origin of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Client(usize),
     Link(u64),
 }
 
-/// A client that attached, or did not yet.
+/// The broker's connection to a client, which may not have attached yet.
 #[derive(Debug)]
 struct Seat {
     socket: UnixDatagram,
-    /// Index of the next message to send to it; `None` until it says hello.
+    /// Index of the next message to send to the client; `None` until it sends a hello.
     next: Option<usize>,
-    /// Its own messages from this index on are not sent to it: earlier ones are those of a client that it replaces.
+    /// The client's own messages from this index on are not sent to it. Earlier ones are those of a client that it
+    /// replaces.
     own_from: usize,
-    /// Its socket is full.
+    /// The socket has no room for further packets.
     is_blocked: bool,
 }
 
-/// The messages so far, and who has received which.
+/// All messages so far, and the position of each client among them.
 #[derive(Debug)]
 struct Broker {
     seats: Vec<Seat>,
@@ -76,14 +78,14 @@ impl Broker {
         if message.is_empty() || message.len() > LONGEST - 1 {
             return;
         }
-        // The same claim of another machine and of a client are two: clients believe only the second one.
+        // The same message from another machine and from a client counts as two: clients trust only the second one.
         let is_remote = matches!(source, Source::Link(_));
         if !self.known.insert(StableHash::new().flag(is_remote).bytes(message).finish()) {
             return;
         }
         let message: Arc<[u8]> = message.into();
         for (_, link) in self.links.iter().filter(|(id, _)| Source::Link(**id) != source) {
-            // A link that has just broken: the next one gets all messages.
+            // Fails if the link has just broken; its successor receives all messages.
             let _ = link.send(Arc::clone(&message));
         }
         self.log.push((source, message));
@@ -143,22 +145,22 @@ impl Broker {
     }
 }
 
-/// What the broker needs of the supervisor.
+/// The parameters of the broker that come from the supervisor.
 pub struct Outside<'a> {
     /// The port for brokers of other machines.
     pub public: Option<TcpListener>,
-    /// Addresses of brokers that this one connects to.
+    /// Addresses of the brokers that this one connects to.
     pub remote: &'a [String],
     /// The secret that all machines share.
     pub secret: Secret,
-    /// For messages to the user.
+    /// Memory for messages to the user.
     pub shm: &'static WorkerShm,
 }
 
-/// Runs the broker of the clients at `ends` in this process for ever.
+/// Runs the broker of the clients connected to `ends` in this process. It returns only on an error.
 ///
 /// # Errors
-/// When a socket cannot be used: another broker should replace it.
+/// When a socket cannot be used: another broker should replace this one.
 pub fn run(info: &'static BrokerInfo, ends: Vec<UnixDatagram>, outside: Outside) -> Result<Infallible, Error> {
     let failed = |e: io::Error| Error::because("the broker fails", e);
     let (to_broker, incoming) = channel();

@@ -1,7 +1,7 @@
-//! A client's connection to the broker: sends what it found, receives what others found.
+//! A client's connection to the broker: it sends the client's finds and receives those of others.
 //!
-//! A broker may die and be replaced, or be missing for a while: the search never waits for it. A new broker has no messages, so
-//! it is sent everything; it drops repeated messages itself.
+//! A broker may die and be replaced, or be missing for a while: the search never waits for it. A new broker has no
+//! messages, so the client sends it everything again; the broker drops duplicates.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -20,31 +20,32 @@ use super::{
 /// Time between two exchanges with the broker.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
-/// Evaluations on a branch after which they are sent again.
+/// Increase in the evaluations spent on a branch after which the number is sent again.
 const SPENT_STEP: u64 = penfuzz_engine::stages::budget::GIVE_UP_AFTER / 16;
 
-/// The connection of one client, and what it has sent over it.
+/// The connection of one client, with the record of what it has sent.
 pub struct BrokerClient {
     info: &'static BrokerInfo,
     socket: UnixDatagram,
-    /// Hashes of function and sites, see [`Message`].
+    /// Hashes of the function and of its sites, see [`Message`].
     function: u64,
     sites: u64,
-    /// Identifies this client on all machines.
+    /// A number that identifies this client on all machines.
     me: u64,
-    /// The generation of the broker to which it is attached; 0 for none.
+    /// The generation of the broker to which the client is attached; 0 for none.
     generation: u32,
     /// Hashes of the messages that were sent or received.
     sent: HashSet<u64>,
     sent_spent: BTreeMap<u32, u64>,
-    /// Packets for which the socket has no room yet.
+    /// Packets that the socket has no room for yet.
     unsent: VecDeque<Vec<u8>>,
     next_exchange: Instant,
     buffer: Vec<u8>,
 }
 
 impl BrokerClient {
-    /// For a client called `name` at this end of a connection, on a function and sites with these hashes.
+    /// Creates the connection of the client `name` at this end of a socket pair. `function` and `sites` are the hashes
+    /// of its function and sites.
     #[must_use]
     pub fn new(info: &'static BrokerInfo, socket: UnixDatagram, function: u64, sites: u64, name: &str) -> Self {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -64,13 +65,13 @@ impl BrokerClient {
         }
     }
 
-    /// Is it time for the next exchange?
+    /// Whether it is time for the next exchange.
     #[must_use]
     pub fn is_due(&self) -> bool {
         Instant::now() >= self.next_exchange
     }
 
-    /// Attaches to the broker, if there is a new one, which has not been sent anything yet.
+    /// Attaches to the broker if it is a new one. Nothing counts as sent to it yet.
     pub fn attach(&mut self) {
         self.next_exchange = Instant::now() + POLL_EVERY;
         let generation = self.info.generation();
@@ -84,17 +85,17 @@ impl BrokerClient {
         self.unsent.push_back(vec![kind::HELLO]);
     }
 
-    /// Has nothing been sent to this broker yet, so that everything must be?
+    /// Whether nothing has been sent to this broker yet, so that all finds must be sent.
     #[must_use]
     pub fn must_send_all(&self) -> bool {
         self.sent.is_empty()
     }
 
-    /// The messages of the other clients since the last call, and where they come from.
+    /// The messages of the other clients since the last call, each with its origin.
     pub fn receive(&mut self) -> Vec<(Origin, Body)> {
         let mut received = Vec::new();
         let mut buffer = core::mem::take(&mut self.buffer);
-        // An error stays: the socket is closed. Then this client goes on alone.
+        // An error is permanent: the socket is closed. The client then continues alone.
         while let Ok(Some(packet)) = sockets::receive(&self.socket, &mut buffer) {
             let (origin, bytes) = match packet {
                 [kind::LOCAL, bytes @ ..] => (Origin::Local, bytes),
@@ -102,7 +103,7 @@ impl BrokerClient {
                 _ => continue,
             };
             let Some(message) = Message::decode(bytes) else { continue };
-            // It is not sent back.
+            // Marked as sent, so that it is not sent back.
             self.sent.insert(of_bytes(bytes));
             if message.function == self.function && (message.sites == self.sites || message.body.is_input()) {
                 received.push((origin, message.body));
@@ -112,7 +113,7 @@ impl BrokerClient {
         received
     }
 
-    /// Sends a message to the other clients, unless it was sent or received before, or is too long for any.
+    /// Sends a message to the other clients, unless it was sent or received before, or is too long for a packet.
     pub fn send(&mut self, body: Body) {
         let bytes = Message { function: self.function, sites: self.sites, body }.encode();
         if self.generation == 0 || bytes.len() >= LONGEST || !self.sent.insert(of_bytes(&bytes)) {
@@ -122,7 +123,7 @@ impl BrokerClient {
         self.flush();
     }
 
-    /// Sends what has room in the socket.
+    /// Sends waiting packets as long as the socket has room.
     pub fn flush(&mut self) {
         while let Some(packet) = self.unsent.front() {
             match sockets::send(&self.socket, packet) {
@@ -132,7 +133,7 @@ impl BrokerClient {
         }
     }
 
-    /// Sends the evaluations spent on each branch, where they have grown by [`SPENT_STEP`].
+    /// Sends the evaluations spent on each branch, for branches where they have grown by [`SPENT_STEP`].
     pub fn send_spent(&mut self, spent: &[u64]) {
         if self.generation == 0 {
             return;

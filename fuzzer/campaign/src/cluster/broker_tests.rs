@@ -1,4 +1,4 @@
-//! What the broker forwards to whom.
+//! Tests of which messages the broker forwards to which clients and links.
 
 use super::*;
 
@@ -81,7 +81,7 @@ fn what_a_link_brings_is_marked_and_not_sent_back() {
     farm.turn();
     let (to, out) = channel();
     farm.to_broker.send(FromLink::Joined { id: 5, to }).unwrap();
-    // The same claim, from here and from elsewhere.
+    // The first message equals one of the local client.
     for message in [vec![1], vec![2]] {
         farm.to_broker.send(FromLink::Message { id: 5, message }).unwrap();
     }

@@ -1,13 +1,13 @@
 //! The messages between clients.
 //!
-//! A client evaluates every input that it receives, also the failing ones: what covers a branch, and what fails, is never taken over
-//! without its input. Branches given up and evaluations spent cannot be evaluated again. They count only when they come from a
-//! client of the same campaign on the same machine ([`Origin::Local`]), which is a process of the same supervisor; those of other
-//! machines lower the priority of a branch, and no more.
+//! A client evaluates every input that it receives, also failing ones: coverage and faults are never accepted without
+//! their input. Branches given up and evaluations spent cannot be verified by evaluating an input. They are trusted
+//! only from a client of the same campaign on the same machine ([`Origin::Local`]), which is a process of the same
+//! supervisor; those of other machines only lower the priority of a branch.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a message comes from.
+/// The origin of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A client of the same supervisor.
@@ -16,16 +16,16 @@ pub enum Origin {
     Remote,
 }
 
-/// Branches in one [`Body::Spent`]: with eight bytes for the count and four for the branch, longer by a part when encoded, they
-/// fit into a packet.
+/// Maximum number of branches in one [`Body::Spent`], so that the message fits into a packet: 8 bytes for the count and
+/// 4 for the branch, plus the overhead of the encoding.
 pub const BRANCHES: usize = 3000;
 
-/// A message.
+/// A message between clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Hash of function and form of the inputs. Messages about another function are ignored.
+    /// Hash of the function and of the input format. Messages about another function are ignored.
     pub function: u64,
-    /// Hash of the sites. With other sites, branch numbers mean nothing, and only inputs are used.
+    /// Hash of the sites. If it differs, branch numbers are meaningless, and only inputs are used.
     pub sites: u64,
     /// The content.
     pub body: Body,
@@ -36,26 +36,26 @@ pub struct Message {
 pub enum Body {
     /// An input that covered or saturated a new branch.
     Input(Vec<u8>),
-    /// An input that fails.
+    /// An input that crashes or hangs.
     Failing {
         /// The input.
         bytes: Vec<u8>,
-        /// It may kill the process that evaluates it, or takes as long as the time limit allows.
+        /// Whether it may kill the process that evaluates it, or takes the whole time limit.
         is_costly: bool,
     },
-    /// A branch whose budget is spent.
+    /// A branch whose search budget is spent.
     GivenUp(u32),
     /// Evaluations that one client has spent on branches so far.
     Spent {
         /// A number that identifies the client on all machines.
         client: u64,
-        /// Branches and evaluations, at most [`BRANCHES`].
+        /// Pairs of branch and evaluations, at most [`BRANCHES`].
         branches: Vec<(u32, u64)>,
     },
 }
 
 impl Body {
-    /// Does it mean something also to a client with other sites?
+    /// Whether it is also meaningful to a client with other sites.
     #[must_use]
     pub fn is_input(&self) -> bool {
         matches!(self, Self::Input(_) | Self::Failing { .. })
@@ -63,14 +63,14 @@ impl Body {
 }
 
 impl Message {
-    /// As bytes.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Writing to a vector cannot fail.
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// From bytes; `None` when they are no message of this version.
+    /// Decodes a message; `None` if the bytes are not a message of this version.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()

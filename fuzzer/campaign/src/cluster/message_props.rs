@@ -1,4 +1,4 @@
-//! Properties of messages: no bytes panic, and what is sent is received.
+//! Property tests of messages: decoding never panics, and a decoded message equals the encoded one.
 
 use proptest::{collection::vec, prelude::*};
 

@@ -1,14 +1,15 @@
-//! Several clients, and several machines.
+//! A farm: several clients of one campaign, on one machine or on several.
 //!
-//! The supervisor starts one worker per core, each with shared memory and an output directory of its own (`DIR/c0`, `DIR/c1`, …)
-//! in AFL++'s layout, and a [`broker`], over which clients send each other what they find ([`message`]). Each client evaluates
-//! what it receives. Broker and clients are connected by [`sockets`] that they inherit from the supervisor. The broker also has
-//! the links to brokers of other machines ([`peer_link`]), which are encrypted with a common [`secret`]. A [`reporter`] makes one
-//! report of all directories.
+//! The supervisor starts one worker per core, each with its own shared memory and its own output directory (`DIR/c0`,
+//! `DIR/c1`, …) in AFL++'s layout. It also starts a [`broker`], through which clients send each other their finds
+//! ([`message`]). Each client evaluates what it receives. Broker and clients are connected by [`sockets`] that they
+//! inherit from the supervisor. The broker also maintains the links to brokers of other machines ([`peer_link`]), which
+//! are encrypted with a common [`secret`]. A [`reporter`] writes one report over all directories.
 //!
-//! LibAFL's `Launcher` is not used: it forks, binds and waits, which the supervisor has to do anyway, and it cannot replace a
-//! client that was killed (its respawner panics, and the launcher never ends). Its LLMP is not used either: clients attach to
-//! its broker over a TCP port of the loopback device, to which every user of the machine can connect.
+//! LibAFL's `Launcher` is not used: it forks, binds and waits, which the supervisor has to do anyway, and it cannot
+//! replace a client that was killed (its respawner panics, and the launcher never ends). LibAFL's LLMP is not used
+//! either: clients attach to its broker over a TCP port of the loopback device, to which every user of the machine can
+//! connect.
 
 pub mod broker;
 pub mod broker_client;
@@ -30,13 +31,14 @@ pub use role::Role;
 use penfuzz_directory::output::store;
 use penfuzz_system::files::foreign;
 
-/// Name of the client with this number, and of its directory.
+/// The name of the client with this number, which is also the name of its directory.
 #[must_use]
 pub fn client_name(number: usize) -> String {
     format!("c{number}")
 }
 
-/// The directories of the clients of all runs so far, by name. `dir` itself is one of them if a single client used it before.
+/// The directories of the clients of all runs so far, sorted by name. `dir` itself comes first if a single client has
+/// used it.
 #[must_use]
 pub fn client_directories(dir: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = foreign::names(dir)
@@ -52,7 +54,7 @@ pub fn client_directories(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Is the directory that of a campaign with several clients?
+/// Whether the directory belongs to a campaign with several clients.
 #[must_use]
 pub fn is_farm(dir: &Path) -> bool {
     client_directories(dir).iter().any(|path| path != dir)

@@ -1,9 +1,9 @@
 //! Links between the brokers of several machines.
 //!
-//! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in the stream
-//! when a message arrives slowly. A link here is an encrypted connection ([`Sealed`]) in a thread of its own. It notices that
-//! the other side is gone within half a minute, and connects again. Nothing is lost then: a broker sends all messages over a
-//! new link, and the other one drops those that it has.
+//! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in
+//! the stream when a message arrives slowly. A link here is an encrypted connection ([`Sealed`]), served by its own
+//! thread. It detects within half a minute that the other side is gone, and reconnects. No message is lost: a broker
+//! sends all messages over a new link, and the other broker drops duplicates.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{
@@ -35,27 +35,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// TCP keep-alive: seconds of silence before the first probe, seconds between probes, and number of probes.
 const KEEP_ALIVE: (i32, i32, i32) = (10, 5, 3);
 
-/// Milliseconds for which sent bytes may stay unconfirmed.
+/// Maximum time in milliseconds for which sent bytes may stay unacknowledged.
 const UNCONFIRMED: i32 = 25_000;
 
-/// Time between two looks whether the other side is still there.
+/// Time between two checks that the other side is still connected.
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
-/// Machines that may be connected at once.
+/// Maximum number of machines that may be connected at once.
 const MOST_PEERS: usize = 64;
 
-/// Handshakes that may be under way at once. A further one ends the oldest, which is that of a stranger: between machines with the
-/// same secret a handshake takes milliseconds.
+/// Maximum number of handshakes in progress. A further handshake ends the oldest, which must be that of a stranger:
+/// between machines with the same secret, a handshake takes milliseconds.
 const HANDSHAKES: usize = 64;
 
-/// What a link tells the broker.
+/// An event that a link sends to the broker.
 #[derive(Debug)]
 pub enum FromLink {
-    /// A new one; it wants all messages, at `to`.
+    /// A new link is connected, and must receive all messages.
     Joined {
-        /// Its number.
+        /// The number of the link.
         id: u64,
-        /// For messages to it.
+        /// The channel for messages to the link.
         to: mpsc::Sender<Arc<[u8]>>,
     },
     /// A message has arrived.
@@ -65,36 +65,36 @@ pub enum FromLink {
         /// The message.
         message: Vec<u8>,
     },
-    /// It is broken.
+    /// The link is broken.
     Left {
-        /// Its number.
+        /// The number of the link.
         id: u64,
     },
 }
 
-/// What all links of a broker share.
+/// The state that all links of a broker share.
 pub struct Links {
     info: &'static BrokerInfo,
     to_broker: mpsc::Sender<FromLink>,
     secret: Secret,
     next_id: AtomicU64,
     accepted: AtomicUsize,
-    /// Numbers and connections of the handshakes under way, the oldest first.
+    /// Numbers and connections of the handshakes in progress, the oldest first.
     handshakes: Mutex<VecDeque<(u64, TcpStream)>>,
     warnings: Mutex<Warnings>,
 }
 
-/// Messages to the user, each once.
+/// Sends warnings to the user, each only once.
 struct Warnings {
     shm: &'static WorkerShm,
     sent: HashSet<String>,
 }
 
-/// Warnings that are remembered: a network of strangers must not fill the memory.
+/// Maximum number of warnings sent: connections of strangers must not fill the memory.
 const WARNINGS: usize = 64;
 
 impl Links {
-    /// Links that bring messages `to_broker`; warnings to the user go to `shm`.
+    /// Creates the shared state. The links send incoming messages `to_broker`, and warnings to the user to `shm`.
     #[must_use]
     pub fn new(
         info: &'static BrokerInfo,
@@ -120,7 +120,7 @@ impl Links {
         }
     }
 
-    /// Notes that a handshake begins; returns its number.
+    /// Registers a handshake; returns its number.
     fn begin_handshake(&self, stream: &TcpStream) -> io::Result<u64> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut all = self.handshakes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Links {
         if all.len() > HANDSHAKES
             && let Some((_, oldest)) = all.pop_front()
         {
-            // Its thread notices that.
+            // The thread of that handshake then fails.
             let _ = oldest.shutdown(Shutdown::Both);
         }
         Ok(id)
@@ -139,7 +139,7 @@ impl Links {
     }
 }
 
-/// Keeps a link to the broker at `address`, for ever.
+/// Maintains a link to the broker at `address`. Never returns.
 pub fn connect(address: &str, links: &Links) {
     let cell = links.info.peer(address);
     let mut pause = RETRY.0;
@@ -161,11 +161,11 @@ pub fn connect(address: &str, links: &Links) {
     }
 }
 
-/// Accepts links from other machines, for ever.
+/// Accepts links from other machines. Never returns.
 pub fn accept(listener: &TcpListener, links: &Arc<Links>) {
     loop {
         let Ok((stream, from)) = listener.accept() else {
-            // No descriptor is free, for example.
+            // For example, no file descriptor is free.
             thread::sleep(RETRY.0);
             continue;
         };
@@ -204,14 +204,14 @@ fn open(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// A connection on which the other side has shown that it has the secret.
+/// A connection on which the other side has proved that it knows the secret.
 struct Link {
     sealed: Sealed,
     sender: super::secret::Sender,
     receiver: super::secret::Receiver,
 }
 
-/// The handshake, and an empty message both ways.
+/// Performs the handshake, and exchanges an empty message in both directions.
 fn greet(stream: TcpStream, side: Side, links: &Links) -> io::Result<Link> {
     detect_death(&stream)?;
     let sealed = Sealed::new(stream, side, &links.secret, PATIENCE)?;
@@ -259,7 +259,7 @@ fn exchange(link: Link, links: &Links, cell: Option<&PeerCell>) {
     let _ = links.to_broker.send(FromLink::Left { id });
 }
 
-/// Makes the kernel close the link when the other side is gone without closing it.
+/// Makes the kernel close the connection if the other side disappears without closing it.
 fn detect_death(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let set = |level, name, value: i32| {

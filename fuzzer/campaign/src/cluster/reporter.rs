@@ -1,5 +1,5 @@
-//! One report of all clients, in a process of its own that loads the target and evaluates once more everything that the clients
-//! have on disk. It needs only the directories, so it does not matter which clients live.
+//! Writes one report over all clients, in a separate process that loads the target and evaluates all inputs that the
+//! clients have on disk once more. It needs only the directories, so it works no matter which clients live.
 
 use std::{
     collections::BTreeMap,
@@ -23,10 +23,10 @@ use penfuzz_system::files::foreign;
 use super::client_directories;
 use crate::{assembly as outcome, options::Options, prepare::Prepared, saved_state, worker_shm::StopReason};
 
-/// What the supervisor adds to the directories.
+/// Figures that the supervisor adds to the content of the directories.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
-    /// Evaluations of all clients.
+    /// Total evaluations of all clients.
     pub evaluations: u64,
     /// Seconds of search.
     pub seconds: f64,
@@ -34,7 +34,7 @@ pub struct Totals {
     pub stop: StopReason,
 }
 
-/// The directories of all clients, merged.
+/// The merged content of the directories of all clients.
 struct Merged {
     saved: SavedState,
     inputs: Inputs,
@@ -54,7 +54,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     evaluator.set_scope(&scope.sites);
     evaluator.allow(&options.allow);
     let pipes = Pipes::new();
-    // The clients have warned if the system refuses it.
+    // If the system refuses the filter, the clients have already warned.
     let _ = hold.install();
     let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, UNWATCHED));
     cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
@@ -85,7 +85,8 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     Ok(report)
 }
 
-/// Covers what the inputs take: each that takes a new branch, in a fresh process, and all of them if some depend on earlier calls.
+/// Covers the branches that the inputs take. An input that takes a new branch is run in a fresh process; if some
+/// branches depend on earlier calls, every input is.
 fn cover(
     saturation: &mut Saturation,
     evaluator: &mut Evaluator,
@@ -132,7 +133,7 @@ fn merge(dir: &Path, fingerprint: &str, totals: Totals) -> Merged {
             }
         }
     }
-    // The files are older: they are written every few seconds.
+    // The figures in the files are older: they are written every few seconds.
     (all.evaluations, all.seconds) = (totals.evaluations, totals.seconds);
     // An input is in the directories of all clients that received it: keep the copy that was found first.
     let found = |file: &str| recovery::figure(file, "time").unwrap_or(u64::MAX);

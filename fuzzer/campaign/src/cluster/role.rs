@@ -1,12 +1,12 @@
-//! The stages of a client of a farm.
+//! The roles of the clients of a farm.
 
 use serde::{Deserialize, Serialize};
 
-/// Which stages of the targeted search a client runs. The other searches are the same for every client.
+/// Selects the stages of the targeted search that a client runs. All other searches are the same for every client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Minimization, with a little havoc between.
+    /// Minimization alternating with some havoc.
     Mixed,
     /// Minimization only.
     Minimization,
@@ -15,8 +15,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role of the client with this number: of four, two do both, one minimizes only, one does havoc only. No ablation
-    /// supports this choice yet.
+    /// The role of the client with this number. Of four clients, two do both, one only minimizes, and one does only
+    /// havoc. No ablation supports this choice yet.
     #[must_use]
     pub fn of(number: usize) -> Self {
         match number % 4 {

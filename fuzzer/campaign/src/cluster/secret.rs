@@ -1,8 +1,9 @@
-//! The secret that the machines of a farm share, and what is sent between them with it.
+//! The secret that the machines of a farm share, and the encrypted connections that are based on it.
 //!
-//! A link is encrypted and authenticated by the Noise protocol (revision 34) as the crate `snow` implements it, with the pattern
-//! `NNpsk0`: the key of each link is a fresh one, and only who knows the secret can make it or read its first message. Without a
-//! secret (`--insecure`) the pattern is the same with a key that is known to everybody: then nothing is authenticated.
+//! A link is encrypted and authenticated by the Noise protocol (revision 34), as implemented by the crate `snow`, with
+//! the pattern `NNpsk0`: each link has a fresh key, and only a machine that knows the secret can derive it or read its
+//! first message. Without a secret (`--insecure`), the pattern is the same with a publicly known key: then nothing is
+//! authenticated.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -23,20 +24,20 @@ use super::sockets::LONGEST;
 /// The handshake: pattern, key exchange, cipher and hash.
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 
-/// What both sides must agree on besides the secret: the version of our messages.
+/// Data that both sides must agree on besides the secret: the version of the message format.
 const PROLOGUE: &[u8] = b"penfuzz broker 2";
 
-/// Shortest secret and longest file, in bytes. It must be as hard to guess as the key that is made of it: who takes part in a handshake can try
-/// guesses as fast as a computer hashes.
+/// Minimum length of the secret and maximum length of its file, in bytes. The secret must be as hard to guess as the
+/// key derived from it: a participant in a handshake can test guesses as fast as it can compute hashes.
 const LENGTH: (u64, u64) = (32, 4096);
 
-/// Bytes that the cipher adds to a message.
+/// Number of bytes that the cipher adds to a message.
 const TAG: usize = 16;
 
-/// Longest message of the handshake, in bytes; the two have 48 each.
+/// Maximum length of a handshake message, in bytes; the two messages have 48 each.
 const HANDSHAKE: usize = 128;
 
-/// The key that is made of the secret.
+/// The key derived from the secret.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
@@ -47,17 +48,17 @@ impl core::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// No secret: everybody has this key.
+    /// The publicly known key that is used without a secret.
     #[must_use]
     pub const fn none() -> Self {
         Self([0; 32])
     }
 
-    /// Reads the secret in the file at `path`: at least 32 bytes without the white space at the end, which an editor may add, and at
-    /// most 4096 with it. The file must be a regular one that other users cannot read.
+    /// Reads the secret from the file at `path`: at least 32 bytes without trailing white space, which an editor may
+    /// add, and at most 4096 with it. The file must be a regular file that other users cannot access.
     ///
     /// # Errors
-    /// When it is not.
+    /// When the file does not meet these conditions.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let cannot = |e| failed(path, "cannot be read as the secret of the farm", e);
         let file = foreign::open(path).map_err(cannot)?;
@@ -81,28 +82,30 @@ impl Secret {
     }
 }
 
-/// A side of an encrypted connection, after the handshake. It can be sent to and received from at the same time.
+/// One side of an encrypted connection, after the handshake. It can send and receive at the same time.
 #[derive(Clone)]
 pub struct Sealed {
     stream: Arc<TcpStream>,
     keys: Arc<StatelessTransportState>,
 }
 
-/// Which side one is.
+/// The side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// It has connected, and speaks first.
+    /// The side that has connected; it sends first.
     Connects,
-    /// It has accepted.
+    /// The side that has accepted the connection.
     Accepts,
 }
 
 impl Sealed {
-    /// Does the handshake on a connection, within `patience`. When it succeeds on the side that connects, the other one has the
-    /// secret. The side that accepts knows that after the first message: what it received could be an old one, sent again.
+    /// Performs the handshake on a connection, within `patience`. On success, the connecting side knows that the other
+    /// one has the secret. The accepting side knows that only after the first message: the handshake message that it
+    /// received could be a replay.
     ///
     /// # Errors
-    /// When the connection breaks or takes too long; [`ErrorKind::PermissionDenied`] when the other side has another secret.
+    /// When the connection breaks or takes too long; [`ErrorKind::PermissionDenied`] when the other side has another
+    /// secret.
     pub fn new(stream: TcpStream, side: Side, secret: &Secret, patience: Duration) -> io::Result<Self> {
         let deadline = Instant::now() + patience;
         stream.set_write_timeout(Some(patience))?;
@@ -128,13 +131,13 @@ impl Sealed {
         &self.stream
     }
 
-    /// For sending. Only one per side may exist: messages are numbered.
+    /// Returns the sender. Only one per side may exist, because messages are numbered.
     #[must_use]
     pub fn sender(&self) -> Sender {
         Sender { sealed: self.clone(), number: 0, buffer: Vec::new() }
     }
 
-    /// For receiving. Only one per side may exist.
+    /// Returns the receiver. Only one per side may exist.
     #[must_use]
     pub fn receiver(&self) -> Receiver {
         Receiver { sealed: self.clone(), number: 0, sealed_bytes: Vec::new(), bytes: vec![0; LONGEST + TAG] }
@@ -154,7 +157,7 @@ fn listen(state: &mut HandshakeState, stream: &TcpStream, deadline: Instant) -> 
     Ok(())
 }
 
-/// Sends messages.
+/// Encrypts and sends messages.
 pub struct Sender {
     sealed: Sealed,
     number: u64,
@@ -174,7 +177,7 @@ impl Sender {
     }
 }
 
-/// Receives messages.
+/// Receives and decrypts messages.
 pub struct Receiver {
     sealed: Sealed,
     number: u64,
@@ -183,10 +186,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// The next message; waits for it until `deadline`, or for ever.
+    /// Waits for the next message until `deadline`, or without a limit if there is none.
     ///
     /// # Errors
-    /// When the connection is broken, or somebody without the key has changed, repeated or left out a message.
+    /// When the connection is broken, or when a message was changed, repeated or left out on the way.
     pub fn receive(&mut self, deadline: Option<Instant>) -> io::Result<&[u8]> {
         read_packet(&self.sealed.stream, &mut self.sealed_bytes, LONGEST + TAG, deadline)?;
         let n = self
@@ -199,7 +202,7 @@ impl Receiver {
     }
 }
 
-/// Sends a packet: its length in two bytes, most significant first, then its bytes.
+/// Sends a packet: its length as two bytes, most significant first, then its bytes.
 fn write_packet(mut stream: &TcpStream, packet: &[u8]) -> io::Result<()> {
     let n = u16::try_from(packet.len()).map_err(|_| io::Error::other("the packet is too long"))?;
     stream.write_all(&[&n.to_be_bytes()[..], packet].concat())
@@ -216,7 +219,7 @@ fn read_packet(stream: &TcpStream, into: &mut Vec<u8>, longest: usize, deadline:
     fill(stream, into, deadline)
 }
 
-/// Like `read_exact`, with one deadline for all bytes: one that sends a byte now and then gains no time.
+/// Like `read_exact`, with one deadline for all bytes: a peer that sends single bytes slowly gains no time.
 fn fill(mut stream: &TcpStream, mut into: &mut [u8], deadline: Option<Instant>) -> io::Result<()> {
     while !into.is_empty() {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -1,4 +1,4 @@
-//! Handshakes between sides with equal and other secrets, and strangers on the wire.
+//! Tests of handshakes between sides with equal and different secrets, and with third parties on the connection.
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt, thread};
 

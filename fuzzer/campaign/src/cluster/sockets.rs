@@ -1,10 +1,11 @@
 //! The sockets between the broker and its clients.
 //!
-//! The supervisor makes a pair of connected sockets per client before it forks, and broker and clients inherit their ends. They
-//! have no name and no port, so no other process can connect, not even one of the same user. The supervisor holds both ends as
-//! long as the campaign runs: a broker or a client that replaces a dead one continues with the same socket.
+//! The supervisor creates a pair of connected sockets per client before it forks, and broker and clients inherit their
+//! ends. The sockets have no name and no port, so no other process can connect, not even one of the same user. The
+//! supervisor holds both ends as long as the campaign runs: a broker or a client that replaces a dead one continues
+//! with the same socket.
 //!
-//! The sockets are of type `SOCK_SEQPACKET`, which keeps the boundaries of messages, and never block.
+//! The sockets are of type `SOCK_SEQPACKET`, which preserves message boundaries, and never block.
 
 use std::{
     cell::RefCell,
@@ -17,31 +18,32 @@ use std::{
 
 use penfuzz_error::{Error, plain};
 
-/// Longest message in bytes. A message fits into one packet of a link to another machine, which is the shorter one.
+/// Maximum length of a message in bytes. It fits into one packet of a link to another machine, whose limit is the
+/// smaller one.
 pub const LONGEST: usize = 60_000;
 
-/// First byte of a packet: what it is, and where it comes from.
+/// The first byte of a packet: its type and origin.
 pub mod kind {
-    /// From a client that has just attached, without a content: the broker sends it all messages.
+    /// Sent by a client that has just attached, without content: the broker sends it all messages.
     pub const HELLO: u8 = 0;
-    /// A message of a client of this machine.
+    /// A message of a client on this machine.
     pub const LOCAL: u8 = 1;
     /// A message from another machine.
     pub const REMOTE: u8 = 2;
 }
 
-/// The two ends of each client's connection; none in a process that has closed them.
+/// The two ends of each client's connection; empty in a process that has closed them.
 #[derive(Debug)]
 pub struct Sockets(RefCell<Vec<Pair>>);
 
-/// The end of a client, and that of the broker.
+/// The client's end, and the broker's end.
 type Pair = (UnixDatagram, UnixDatagram);
 
 impl Sockets {
-    /// Connections for `n` clients.
+    /// Creates the connections for `n` clients.
     ///
     /// # Errors
-    /// When the system has no room for them.
+    /// When the system cannot create them.
     pub fn new(n: usize) -> Result<Self, Error> {
         let pairs = (0..n).map(|_| pair()).collect::<io::Result<_>>().map_err(|e| {
             Error::new(format!(
@@ -53,13 +55,14 @@ impl Sockets {
         Ok(Self(RefCell::new(pairs)))
     }
 
-    /// The ends of the broker, in its process; all others are closed there.
+    /// Takes the broker's ends, in the process of the broker. All other ends are closed there.
     #[must_use]
     pub fn take_broker_ends(&self) -> Vec<UnixDatagram> {
         core::mem::take(&mut *self.0.borrow_mut()).into_iter().map(|pair| pair.1).collect()
     }
 
-    /// The end of the client with this number, in its process; all others are closed there. `None` when it was taken before.
+    /// Takes the end of the client with this number, in its process. All other ends are closed there. `None` if it was
+    /// taken before.
     #[must_use]
     pub fn take_client_end(&self, number: usize) -> Option<UnixDatagram> {
         core::mem::take(&mut *self.0.borrow_mut()).into_iter().nth(number).map(|pair| pair.0)
@@ -71,7 +74,7 @@ impl Sockets {
     }
 }
 
-/// Two connected sockets.
+/// Creates two connected sockets.
 pub(super) fn pair() -> io::Result<Pair> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -79,12 +82,12 @@ pub(super) fn pair() -> io::Result<Pair> {
     if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both are open, and owned by nobody else.
+    // SAFETY: both descriptors are open and have no other owner.
     let [client, broker] = ends.map(|fd| UnixDatagram::from(unsafe { OwnedFd::from_raw_fd(fd) }));
     Ok((client, broker))
 }
 
-/// Sends a packet; false when there is no room for it at the moment.
+/// Sends a packet. Returns false if there is no room for it at the moment.
 ///
 /// # Errors
 /// When the socket cannot be used.
@@ -96,7 +99,7 @@ pub fn send(socket: &UnixDatagram, packet: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The next packet; `None` when none is there.
+/// Receives the next packet; `None` if none is available.
 ///
 /// # Errors
 /// When the socket cannot be used, or its other end is closed in all processes.
@@ -110,13 +113,14 @@ pub fn receive<'a>(socket: &UnixDatagram, into: &'a mut Vec<u8>) -> io::Result<O
     }
 }
 
-/// Waits until a packet arrives at one of the sockets, or, where `is_blocked`, a packet can be sent; at most `milliseconds`.
+/// Waits until a packet arrives at one of the sockets, or a packet can be sent to one with `is_blocked`; at most
+/// `milliseconds`.
 pub fn wait<'a>(sockets: impl Iterator<Item = (&'a UnixDatagram, bool)>, milliseconds: i32) {
     let events = |is_blocked| if is_blocked { libc::POLLIN | libc::POLLOUT } else { libc::POLLIN };
     let mut all: Vec<libc::pollfd> = sockets
         .map(|(socket, is_blocked)| libc::pollfd { fd: socket.as_raw_fd(), events: events(is_blocked), revents: 0 })
         .collect();
-    // SAFETY: the array has as many elements as is said. An interrupted or failed wait ends early, which does no harm.
+    // SAFETY: the array has the length passed. An interrupted or failed wait ends early, which is harmless.
     unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, milliseconds) };
 }
 

@@ -1,4 +1,5 @@
-//! Few inputs that cover what all of them cover: a greedy cover over branches, as the emitted tests are chosen.
+//! Corpus minimization: selects a small set of inputs that covers what all of them cover. A greedy cover over branches,
+//! as for the emitted tests.
 
 use std::{
     collections::HashSet,
@@ -17,20 +18,20 @@ use serde::Serialize;
 
 use super::directory::{self, Input, KEPT};
 
-/// What suffices of a campaign's inputs.
+/// The result of minimizing a campaign's inputs.
 #[derive(Debug, Serialize)]
 pub struct Minimized {
-    /// Inputs that were evaluated.
+    /// Number of inputs evaluated.
     pub inputs: usize,
-    /// Of these, inputs that do not return (any more).
+    /// Number of these that do not return (any more).
     pub failing: usize,
-    /// Branches that the others cover.
+    /// Number of branches that the other inputs cover.
     pub covered: usize,
-    /// Branches in scope.
+    /// Number of branches in scope.
     pub total: usize,
-    /// The inputs that suffice: files relative to the directory of the campaign.
+    /// The selected inputs: files relative to the directory of the campaign.
     pub chosen: Vec<String>,
-    /// Where they were written.
+    /// The directory that they were written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<PathBuf>,
     /// A warning for the user.
@@ -38,11 +39,11 @@ pub struct Minimized {
     pub warning: Option<String>,
 }
 
-/// Chooses among the inputs in `queue/` and `pending/` of all clients in `dir`, and writes the chosen ones into `out`. With
-/// `is_trusted` the campaign may be one that is not known to be this user's.
+/// Selects among the inputs in `queue/` and `pending/` of all clients in `dir`, and writes the selected ones into
+/// `out`. With `is_trusted`, the campaign need not have been written by this user.
 ///
 /// # Errors
-/// When `dir` is no directory of a campaign or is not trusted, `out` is not empty, or the target cannot be loaded.
+/// When `dir` is not the directory of a campaign or is not trusted, `out` is not empty, or the target cannot be loaded.
 pub fn run(dir: &Path, out: Option<&Path>, is_trusted: bool) -> Result<Minimized, Error> {
     let campaign = Trusted::read(dir, is_trusted)?;
     if let Some(out) = out {
@@ -74,7 +75,8 @@ pub fn run(dir: &Path, out: Option<&Path>, is_trusted: bool) -> Result<Minimized
     })
 }
 
-/// A small set that covers the same; of inputs that cover the same the shortest, and of these the first.
+/// A small set with the same coverage. Of inputs with equal coverage, the shortest is used, and of several shortest
+/// ones the first.
 fn choose(mut kept: Vec<Kept>) -> Vec<Kept> {
     let order: Vec<String> = kept.iter().map(|k| k.file.clone()).collect();
     kept.sort_by_key(|k| k.bytes.len());
@@ -94,11 +96,11 @@ fn write(out: &Path, chosen: &[Kept]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of a file name.
+/// Maximum length of a file name in bytes.
 const LONGEST_NAME: usize = 250;
 
-/// The name as AFL++ gives it to an input that it takes over: a new number, the client, the old number or name, and the
-/// other fields of the old name.
+/// A name as AFL++ gives it to an imported input: a new number, the client, the old number or name, and the other
+/// fields of the old name.
 fn new_name(number: usize, input: &Input) -> String {
     let mut fields = vec![format!("id:{number:06}")];
     if !input.client().is_empty() {

@@ -1,4 +1,5 @@
-//! Inputs in directories: of a campaign, of a farm with a directory per client, of AFL++, or just files as libFuzzer has them.
+//! Reads inputs in directories: of a campaign, of a farm with a directory per client, of AFL++, or flat directories as
+//! libFuzzer uses.
 
 use std::{
     fs,
@@ -13,18 +14,18 @@ use penfuzz_directory::output::{
 };
 use penfuzz_system::files::{foreign, inputs::InputReader};
 
-/// Inputs that return lie here.
+/// Directories of inputs that return.
 pub const KEPT: [&str; 2] = ["queue", "pending"];
-/// Inputs that do not lie here.
+/// Directories of inputs that crash or hang.
 pub const FAILING: [&str; 2] = ["crashes", "hangs"];
 
-/// The directory of the campaign or farm that an input belongs to; `None` for an input that does not lie in one.
+/// The directory of the campaign or farm that an input belongs to; `None` if it does not lie in one.
 #[must_use]
 pub fn campaign_of(input: &Path) -> Option<PathBuf> {
     let input = std::path::absolute(input).ok()?;
     let folder = input.parent()?;
     let is_of_inputs = folder.file_name().is_some_and(|f| KEPT.iter().chain(&FAILING).any(|known| f == *known));
-    // That of the campaign, or of a client in a farm.
+    // The directory of the campaign, or of a client in a farm.
     let mut above = folder.ancestors().skip(1).take(if is_of_inputs { 2 } else { 0 });
     above.find(|dir| dir.join(manifest::FILE).is_file()).map(Path::to_path_buf)
 }
@@ -32,7 +33,7 @@ pub fn campaign_of(input: &Path) -> Option<PathBuf> {
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
-    /// Its file, relative to the directory that the user gave: `queue/id:000000,…`, `c0/queue/id:000000,…`, `seed`.
+    /// Its file, relative to the given directory: `queue/id:000000,…`, `c0/queue/id:000000,…`, `seed`.
     pub file: String,
     /// Its bytes, at least one.
     pub bytes: Vec<u8>,
@@ -45,26 +46,26 @@ impl Input {
         self.file.rsplit('/').next().unwrap_or(&self.file)
     }
 
-    /// The client that found it; empty when there is only one.
+    /// The client that found it; empty if there is only one.
     #[must_use]
     pub fn client(&self) -> &str {
         let mut parts = self.file.rsplit('/').skip(2);
         parts.next().unwrap_or_default()
     }
 
-    /// Does it lie in a directory of inputs that do not return?
+    /// Whether it lies in a directory of inputs that crash or hang.
     #[must_use]
     pub fn is_failing(&self) -> bool {
         self.file.rsplit('/').nth(1).is_some_and(|folder| FAILING.contains(&folder))
     }
 
-    /// A field of its name as AFL++ writes it: `time` of `id:000000,time:12,execs:345,op:havoc`.
+    /// A field of its name in AFL++'s notation: `time` of `id:000000,time:12,execs:345,op:havoc`.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         self.name().split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix(':'))
     }
 
-    /// The same as a number.
+    /// A field of its name as a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.field(name)?.parse().ok()
@@ -74,18 +75,19 @@ impl Input {
 /// The directory of one client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its name below the directory that the user gave; empty when it is that directory.
+    /// Its name relative to the given directory; empty if it is that directory.
     pub name: String,
-    /// Where it is.
+    /// Its path.
     pub dir: PathBuf,
-    /// Its state; `None` for other fuzzers' and for what cannot be read.
+    /// Its state; `None` for another fuzzer, or if the state cannot be read.
     pub saved: Option<SavedState>,
 }
 
-/// The clients of `dir`: itself, and the directories in it, as far as they have a `queue/`. Empty for a plain directory of inputs.
+/// The clients of `dir`: itself, and the directories in it, if they have a `queue/`. Empty for a flat directory of
+/// inputs.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the directory cannot be read.
 pub fn clients(dir: &Path) -> Result<Vec<Client>, Error> {
     let mut found = Vec::new();
     let mut add = |name: String, dir: PathBuf| {
@@ -101,9 +103,9 @@ pub fn clients(dir: &Path) -> Result<Vec<Client>, Error> {
     Ok(found)
 }
 
-/// The inputs in `folders` of all `clients`, client by client, each folder in the order of names. Empty files, and files of
-/// names that AFL++ would not give, are left alone; so is what vanishes while it is read. Files longer than 1 MiB, pipes and devices
-/// are left out with a warning.
+/// The inputs in `folders` of all `clients`, client by client, each folder in the order of names. Empty files, files
+/// whose names do not follow AFL++'s scheme, and files that disappear while they are read are ignored. Files longer
+/// than 1 MiB, pipes and devices are skipped with a warning.
 ///
 /// # Errors
 /// When a directory or a file cannot be read.
@@ -123,7 +125,7 @@ pub fn inputs(clients: &[Client], folders: &[&str]) -> Result<Vec<Input>, Error>
     Ok(all)
 }
 
-/// Every file of a plain directory of inputs, but hidden ones, and those that [`inputs`] leaves out.
+/// All files of a flat directory of inputs, except hidden files, empty files and those that [`inputs`] skips.
 ///
 /// # Errors
 /// When the directory or a file cannot be read.
@@ -134,10 +136,10 @@ pub fn plain_inputs(dir: &Path) -> Result<Vec<Input>, Error> {
     Ok(all)
 }
 
-/// Refuses `dir` as the place for something new unless it is empty or not there.
+/// Refuses `dir` as output directory unless it is empty or does not exist.
 ///
 /// # Errors
-/// When it is not empty, or no directory.
+/// When it is not empty, or is not a directory.
 pub fn refuse_used(dir: &Path) -> Result<(), Error> {
     match fs::read_dir(dir) {
         Ok(mut entries) => match entries.next() {

@@ -1,5 +1,6 @@
-//! One campaign of several, and of other fuzzers' inputs: what covers a branch that nothing before covers, and one input for
-//! each place of a crash or a hang. The result can be resumed and reported on like any other.
+//! Merges several campaigns and the inputs of other fuzzers into one campaign: keeps inputs that cover a new branch,
+//! and one input for each place of a crash or a hang. The result can be resumed and reported on like any other
+//! campaign.
 
 use std::{
     collections::HashSet,
@@ -30,20 +31,20 @@ use super::{
 };
 use crate::{Options, assembly as outcome, saved_state, worker_shm::StopReason};
 
-/// What a merger made.
+/// The figures of a merged campaign.
 #[derive(Debug)]
 pub struct Merged {
-    /// Inputs that were evaluated, each once.
+    /// Number of distinct inputs evaluated.
     pub inputs: usize,
-    /// Inputs that were kept because they cover a new branch.
+    /// Number of inputs kept because they cover a new branch.
     pub kept: usize,
-    /// Branches covered, crashes included.
+    /// Number of branches covered, including those covered by crashes.
     pub covered: usize,
-    /// Branches in scope.
+    /// Number of branches in scope.
     pub total: usize,
-    /// Places of crashes.
+    /// Number of places of crashes.
     pub crashes: usize,
-    /// Places of hangs.
+    /// Number of places of hangs.
     pub hangs: usize,
 }
 
@@ -72,7 +73,7 @@ impl Source {
     }
 }
 
-/// What is to be merged, on one target.
+/// The directories to merge, and the target.
 pub struct Merger {
     sources: Vec<Source>,
     manifest: Manifest,
@@ -80,12 +81,12 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Reads the directories `dirs`. The target is `given`, with its manifest, or that of the first
-    /// campaign, which with `is_trusted` may be one that is not known to be this user's.
+    /// Reads the directories `dirs`. The target is `given`, with its manifest, or that of the first campaign. With
+    /// `is_trusted`, that campaign need not have been written by this user.
     ///
     /// # Errors
-    /// When a directory cannot be read, campaigns are not of the same function and target, there is no target, or its campaign is
-    /// not trusted.
+    /// When a directory cannot be read, the campaigns are not on the same function and target, there is no target, or
+    /// its campaign is not trusted.
     pub fn new(dirs: &[PathBuf], given: Option<(Manifest, ReplaySession)>, is_trusted: bool) -> Result<Self, Error> {
         let sources = dirs.iter().map(|d| Source::read(d)).collect::<Result<Vec<_>, _>>()?;
         let mut campaigns = sources.iter().filter_map(|s| Some((s.dir.as_path(), s.manifest.as_ref()?)));
@@ -128,7 +129,7 @@ impl Merger {
         let finds = evaluate(&mut self.session, &self.sources)?;
         let target = self.session.evaluator.target();
         let lock = lock(out, std::process::id())?;
-        // Before all other files: by it the directory is recognised.
+        // The manifest is written first: it identifies the directory.
         self.manifest.write(out)?;
         let mut store = Store::open(out, lock, &self.session.fingerprint, None)?;
         store.saved = SavedState {
@@ -167,14 +168,14 @@ impl Merger {
     }
 }
 
-/// An input, what it does, and the fault that the campaign that found it has recorded.
+/// An input, its run, and the fault recorded by the campaign that found it.
 struct Find<'a> {
     input: &'a Input,
     run: Run,
     noted: Option<Fault>,
 }
 
-/// Every input once.
+/// Evaluates every distinct input once.
 fn evaluate<'a>(session: &mut ReplaySession, sources: &'a [Source]) -> Result<Vec<Find<'a>>, Error> {
     let mut seen = HashSet::new();
     let all = sources.iter().flat_map(|s| s.inputs.iter().map(move |input| (input, noted(&s.clients, input))));
@@ -184,7 +185,7 @@ fn evaluate<'a>(session: &mut ReplaySession, sources: &'a [Source]) -> Result<Ve
     Ok(inputs.into_iter().zip(runs).map(|((input, noted), run)| Find { input, run, noted }).collect())
 }
 
-/// Puts the finds into the store, and corrects its state; returns how many inputs were kept.
+/// Adds the finds to the store, and updates its state. Returns the number of kept inputs.
 fn fill(
     store: &mut Store,
     saturation: &mut Saturation,
@@ -217,12 +218,12 @@ fn fill(
     Ok(kept)
 }
 
-/// Keeps what fails, and what a campaign has recorded as failing though it returns this time.
+/// Keeps an input that fails, or that a campaign has recorded as failing although it returns this time.
 fn keep_fault(store: &mut Store, find: &Find) {
     let fault = match (&find.run.fault, &find.noted) {
-        // For an input that kills its process, the campaign that found it has the better place.
+        // For an input that kills its process, the campaign that found it has recorded a more precise place.
         (Some(fault), Some(noted)) if fault.stack.is_empty() => Fault { key: fault.key, ..noted.clone() },
-        // It was recorded as a hang, and returns with more fuel.
+        // It was recorded as a hang, but returns with more fuel.
         (None, Some(fault)) if fault.is_out_of_fuel && find.run.long.is_some() => return,
         (Some(fault), _) | (None, Some(fault)) => fault.clone(),
         (None, None) => return,
@@ -230,7 +231,8 @@ fn keep_fault(store: &mut Store, find: &Find) {
     store.keep_fault(&find.input.bytes, &fault, find.input.number("time").unwrap_or(0));
 }
 
-/// The branches of an input that may cover a new one: those that it takes in a fresh process. It was evaluated behind others.
+/// The branches of an input that may cover a new one, as taken in a fresh process: the input was evaluated after
+/// others.
 fn confirmed(saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote>) -> Vec<u32> {
     let covers = &find.run.covers;
     let is_known = covers.iter().all(|b| saturation.is_covered(*b as usize)) && !saturation.has_unconfirmed();
@@ -242,7 +244,8 @@ fn confirmed(saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote
     hits
 }
 
-/// Keeps an input that covers a new branch: in `queue/` if it saturates one, else in `pending/`.
+/// Keeps an input that covers a new branch: in `queue/` if it saturates one, otherwise in `pending/`. Returns whether
+/// it is kept.
 fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote>) -> bool {
     let Find { input, run, .. } = find;
     let covers = confirmed(saturation, find, fresh);
@@ -262,7 +265,7 @@ fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find, fresh: Opti
     true
 }
 
-/// Refuses what is not a campaign on the same function of the same target.
+/// Refuses a campaign on another function or another target.
 fn refuse_other<'a>(
     (dir, manifest): (&Path, &Manifest),
     others: impl Iterator<Item = (&'a Path, &'a Manifest)>,
@@ -285,7 +288,7 @@ fn refuse_other<'a>(
     Ok(())
 }
 
-/// The sum of the states, for a target with so many branches.
+/// The sum of the states, for a target with `n_branches` branches.
 fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> SavedState {
     let mut all = SavedState::default();
     states.for_each(|state| all.add(state));
@@ -299,7 +302,7 @@ fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> S
     all
 }
 
-/// The manifest for a target that the user gave for a merger, and the target ready to run.
+/// The manifest for a target that is given for a merge, and the loaded target.
 ///
 /// # Errors
 /// When it cannot be loaded.

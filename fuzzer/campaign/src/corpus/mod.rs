@@ -1,8 +1,9 @@
-//! Tools for what campaigns leave: [`cmin`] chooses the few inputs that suffice, [`merge`] makes one campaign of several,
-//! [`tmin`] makes one input simple, [`triage`] groups crashes and hangs by their places.
+//! Tools for the results of campaigns: [`cmin`] selects a small set of inputs, [`merge`] merges several campaigns into
+//! one, [`tmin`] simplifies one input, [`triage`] groups crashes and hangs by their places.
 //!
-//! Inputs are read by [`directory`], and evaluated anew by a [`ReplaySession`](penfuzz_directory::replay::session::ReplaySession): in child processes, so that an input that ends
-//! its process gives a result like any other.
+//! The module [`directory`] reads the inputs, and a
+//! [`ReplaySession`](penfuzz_directory::replay::session::ReplaySession) evaluates them again: in child processes, so
+//! that an input that ends its process gives a result like any other.
 
 pub mod cmin;
 pub mod directory;

@@ -1,7 +1,9 @@
-//! One input, as simple as possible, that still does what it did: takes the same branches, or fails at the same place.
+//! Simplifies one input as far as possible while it behaves the same: it takes the same branches, or fails at the same
+//! place.
 //!
-//! Candidates run in a child process. When one kills it, the next child goes on without that candidate. For an input that
-//! kills its process itself, each candidate has a process of its own, and must end it likewise on the same branches.
+//! Candidates run in a child process. If one kills it, the next child continues without that candidate. For an input
+//! that kills its process, each candidate runs in its own process, and must kill it in the same way after the same
+//! branches.
 
 use std::{
     collections::HashSet,
@@ -22,38 +24,39 @@ use penfuzz_directory::{
 };
 use penfuzz_system::process::child::{self, Ending, Limit};
 
-/// Candidates for an input that returns or fails.
+/// Maximum number of candidates for an input that returns or fails.
 const CANDIDATES: usize = 200_000;
-/// Candidates for an input that kills its process: a process each.
+/// Maximum number of candidates for an input that kills its process: each needs a process.
 const DEADLY_CANDIDATES: usize = 4_000;
-/// Candidates that may kill their process on the way, before the rest is left as it is.
+/// Maximum number of candidates that may kill their process before simplification stops.
 const DEATHS: usize = 200;
 
-/// Time for one input, after which the simplest one so far is taken: candidates for a hang take as long as it does.
+/// Time limit for one input, after which the simplest input so far is used: each candidate for a hang takes as long as
+/// the hang itself.
 const TIME: Duration = Duration::from_secs(30);
 
-/// What became of an input.
+/// The result of simplifying an input.
 #[derive(Debug)]
 pub struct Trimmed {
     /// The simplest input found.
     pub bytes: Vec<u8>,
-    /// What both do.
+    /// The run of the simplest input.
     pub run: Run,
 }
 
 /// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
 enum ChildMessage {
-    /// This will be run next.
+    /// This input will be run next.
     Try(Vec<u8>),
-    /// It was, and does what it should.
+    /// The input was run and behaves as required.
     Holds,
 }
 
 /// Simplifies `bytes`.
 ///
 /// # Errors
-/// When the system has no process to spare.
+/// When the system cannot create a process.
 pub fn run(session: &mut ReplaySession, bytes: &[u8]) -> Result<Trimmed, Error> {
     let run = session.evaluate(&[bytes])?.swap_remove(0);
     let mut x = bytes.to_vec();
@@ -66,12 +69,12 @@ pub fn run(session: &mut ReplaySession, bytes: &[u8]) -> Result<Trimmed, Error> 
     let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && kills_its_process(session, &x));
     let until = Instant::now() + TIME;
     let bytes = if is_deadly { trim_deadly(session, x, until)? } else { trim(session, x, &run, until) };
-    // The reason of a fault (its address) may be another now.
+    // The reason of a fault (its address) may have changed.
     let run = session.evaluate(&[&bytes])?.swap_remove(0);
     Ok(Trimmed { bytes, run })
 }
 
-/// Does the input end its process?
+/// Whether the input ends its process.
 fn kills_its_process(session: &mut ReplaySession, bytes: &[u8]) -> bool {
     let (timeout, patience) = (session.timeout(), session.patience());
     let work = |send: &mut dyn FnMut(&ChildMessage)| {
@@ -84,7 +87,7 @@ fn kills_its_process(session: &mut ReplaySession, bytes: &[u8]) -> bool {
     child::run(work, |_: ChildMessage| {}, Limit::Silence(patience)) != Ending::Done
 }
 
-/// Does a run do what it should?
+/// Whether a run behaves like `wanted`.
 fn is_like(session: &mut ReplaySession, y: &[u8], wanted: &Run) -> bool {
     let mut hits = Vec::new();
     let ran = session.evaluator.run(y);
@@ -119,7 +122,8 @@ fn trim(session: &mut ReplaySession, mut x: Vec<u8>, wanted: &Run, until: Instan
             (_, Some(y)) if y != x => {
                 fatal_inputs.insert(y);
             }
-            // It held, and the process died afterwards: go on from there, unless nothing has changed.
+            // The input behaved as required, and the process died afterwards: continue from it, unless nothing has
+            // changed.
             (_, _) if is_simpler => {}
             _ => break,
         }
@@ -127,7 +131,7 @@ fn trim(session: &mut ReplaySession, mut x: Vec<u8>, wanted: &Run, until: Instan
     x
 }
 
-/// In the child.
+/// Runs in the child: simplifies the input.
 fn work(
     session: &mut ReplaySession,
     mut x: Vec<u8>,
@@ -141,7 +145,7 @@ fn work(
         return;
     }
     let (layout, is_harness) = (session.evaluator.function().layout(), session.evaluator.function().is_harness());
-    // Arms the branches in scope.
+    // This arms the branches in scope.
     let _ = session.look(&x);
     let mut left = CANDIDATES;
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {

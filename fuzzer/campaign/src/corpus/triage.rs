@@ -1,7 +1,7 @@
-//! Crashes and hangs of a campaign or a farm: one entry per distinct place, over all clients.
+//! Groups the crashes and hangs of a campaign or a farm: one entry per distinct place, over all clients.
 //!
-//! The faults in the state of a client are taken as they are. Inputs without one (of another fuzzer, or of a state that was
-//! lost), and faults without a stack, are run again.
+//! Faults in the state of a client are used as recorded. Inputs without a recorded fault (of another fuzzer, or of a
+//! state that was lost), and faults without a stack, are run again.
 
 use std::path::Path;
 
@@ -13,42 +13,42 @@ use serde::Serialize;
 
 use super::directory::{self, Client, FAILING, Input};
 
-/// All that failed.
+/// The groups of failing inputs.
 #[derive(Debug, Serialize)]
 pub struct Triage {
-    /// The target as the user named it.
+    /// The target as given on the command line.
     pub target: String,
     /// The function under test.
     pub function: String,
-    /// One per distinct place: crashes first, then in the order in which they were found.
+    /// One entry per distinct place: crashes first, then in the order in which they were found.
     pub places: Vec<FaultGroup>,
-    /// Inputs in `crashes/` and `hangs/` that return when they are run again, and that no state has a fault of.
+    /// Inputs in `crashes/` and `hangs/` that return when run again, and for which no state has a fault.
     pub returning: Vec<String>,
     /// A warning for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// One place.
+/// The failing inputs of one place.
 #[derive(Debug, Clone, Serialize)]
 pub struct FaultGroup {
     /// `crash` or `hang`.
     pub kind: &'static str,
-    /// Inputs that fail there.
+    /// Number of inputs that fail there.
     pub inputs: usize,
-    /// Clients that found it; empty when there is only one.
+    /// The clients that found it; empty if there is only one.
     pub clients: Vec<String>,
-    /// Seconds from the start of the client that found it first; `None` when no name has it.
+    /// Seconds until the first find, from the start of the client that made it; `None` if no file name has the time.
     pub first_seconds: Option<f64>,
-    /// What happened.
+    /// The reason of the fault.
     pub reason: String,
-    /// Where.
+    /// The place of the fault.
     pub place: String,
-    /// The frames, innermost first.
+    /// The stack frames, innermost first.
     pub stack: Vec<String>,
     /// The input that was found first: a file relative to the directory of the campaign.
     pub file: String,
-    /// Its arguments; empty when the target cannot be loaded.
+    /// Its arguments; empty if the target cannot be loaded.
     pub args: Vec<Arg>,
     /// The command that runs it again.
     pub replay: String,
@@ -58,10 +58,10 @@ pub struct FaultGroup {
     is_cheap: bool,
 }
 
-/// Reads the campaign or farm in `dir`; with `is_trusted` one that is not known to be this user's.
+/// Triages the campaign or farm in `dir`. With `is_trusted`, it need not have been written by this user.
 ///
 /// # Errors
-/// When it is none, cannot be read, or is not trusted.
+/// When `dir` is not a campaign, cannot be read, or is not trusted.
 pub fn run(dir: &Path, is_trusted: bool) -> Result<Triage, Error> {
     let campaign = Trusted::read(dir, is_trusted)?;
     let manifest = campaign.manifest();
@@ -108,7 +108,7 @@ fn time_of(place: &FaultGroup) -> f64 {
     place.first_seconds.unwrap_or(f64::INFINITY)
 }
 
-/// The fault that the state of its client has of an input.
+/// The fault of an input that is recorded in the state of its client.
 #[must_use]
 pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
     let client = clients.iter().find(|c| c.name == input.client())?;
@@ -116,7 +116,7 @@ pub fn noted(clients: &[Client], input: &Input) -> Option<Fault> {
     client.saved.as_ref()?.faults.get(in_client).cloned()
 }
 
-/// Runs inputs without a fault in a state, and those whose fault has no stack though it can be repeated.
+/// Runs the inputs without a recorded fault, and those whose fault has no stack although it can be repeated.
 fn run_again(session: &mut ReplaySession, inputs: &[Input], notes: &mut [Option<Fault>]) -> Result<(), Error> {
     let is_open = |note: &Option<Fault>| note.as_ref().is_none_or(|f| f.is_cheap && f.stack.is_empty());
     let open: Vec<usize> = (0..inputs.len()).filter(|i| is_open(&notes[*i])).collect();
@@ -129,7 +129,7 @@ fn run_again(session: &mut ReplaySession, inputs: &[Input], notes: &mut [Option<
     Ok(())
 }
 
-/// The fault of an input that no state has one of, when the target cannot be loaded.
+/// The fault of an input without a recorded fault if the target cannot be loaded.
 fn unknown(input: &Input) -> Fault {
     let is_hang = input.file.contains("hangs/");
     Fault {
@@ -145,7 +145,8 @@ fn unknown(input: &Input) -> Fault {
 
 fn add(places: &mut Vec<FaultGroup>, input: &Input, fault: Fault) {
     let kind = if fault.kind == FaultKind::Crash { "crash" } else { "hang" };
-    // The key of an input that kills its process depends on what its client had covered by then; its place does not.
+    // For an input that kills its process, the key depends on the coverage of its client at that time, but the place
+    // does not.
     let is_same = |p: &&mut FaultGroup| {
         let is_deadly = !p.is_cheap && !fault.is_cheap;
         p.kind == kind
@@ -184,7 +185,7 @@ fn add(places: &mut Vec<FaultGroup>, input: &Input, fault: Fault) {
     }
 }
 
-/// The command line that runs `input` again, for a shell: the campaign of an input has its target.
+/// The shell command that runs `input` again. The campaign of the input provides the target.
 fn replay(input: &Path, is_trusted: bool) -> String {
     let trust = if is_trusted { "--trust " } else { "" };
     format!("penfuzz replay {trust}{}", shell_word(&input.to_string_lossy()))

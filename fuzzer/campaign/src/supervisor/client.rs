@@ -1,4 +1,4 @@
-//! A client as the supervisor sees it: a worker process, which is replaced when it dies.
+//! The supervisor's view of a client: a worker process that is replaced when it dies.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -24,22 +24,23 @@ use crate::{
     worker_shm::{StopReason, WorkerEnd, WorkerShm},
 };
 
-/// Deaths in a row without a new evaluation after which a client that is alone fails.
+/// Number of consecutive deaths without a new evaluation after which a single client fails.
 const HOPELESS: u32 = 3;
 
-/// The same for one of several: a user may be killing them, and the others go on. The pause before each replacement grows.
+/// The same limit for one of several clients: a user may be killing them, and the others continue. The pause before
+/// each replacement grows.
 const HOPELESS_IN_FARM: u32 = 30;
 
-/// What each such death adds to the pause before the next worker, and the longest pause.
+/// The time that each such death adds to the pause before the next worker, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// Time without an evaluation while a worker writes files.
+/// Additional time without an evaluation that is allowed while a worker writes files.
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
-/// Deaths in a row without a new find before the campaign ends with what it has.
+/// Number of consecutive deaths without a new find after which the campaign ends with its results so far.
 const FRUITLESS: u32 = 200;
 
-/// Workers in a row that are worn out without a new evaluation until the campaign fails.
+/// Number of consecutive workers that need a restart without a new evaluation after which the campaign fails.
 const IDLE: u32 = 50;
 
 /// How a worker ended.
@@ -52,50 +53,50 @@ enum WorkerEnding {
     Killed(Killed),
 }
 
-/// What the supervisor must act on.
+/// An event that the supervisor must react to.
 #[derive(Debug)]
 pub enum Event {
-    /// Its worker runs, or a worn-out one has been replaced.
+    /// The worker runs, or one that needed a restart has been replaced.
     Nothing,
-    /// Its worker was killed, and has been or will be replaced.
+    /// The worker was killed, and has been or will be replaced.
     Replaced(Killed),
-    /// Its worker was stopped by a signal, did not continue, and has been replaced.
+    /// The worker was stopped by a signal, did not continue, and has been replaced.
     StoppedReplaced,
-    /// Its worker has finished.
+    /// The worker has finished.
     Finished,
-    /// Its worker has ended because it finds nothing new.
+    /// The worker has ended because it finds nothing new.
     Stuck,
-    /// Each worker that replaces the last one is killed as well, and nothing new is found.
+    /// Every replacement worker is killed as well, and nothing new is found.
     Fruitless,
-    /// No worker can go on.
+    /// No worker can continue.
     Failed(Error),
 }
 
-/// One client of a campaign: its shared memory, its worker process if there is one, and the history of its deaths.
+/// One client of a campaign: its shared memory, its worker process if one runs, and the history of its deaths.
 pub struct Client {
-    /// Which client it is.
+    /// The configuration that identifies the client.
     pub place: ClientConfig,
-    /// The core it is bound to.
+    /// The core that the client is bound to.
     pub core: Option<usize>,
-    /// Workers that were replaced because they were killed or stopped.
+    /// Number of workers that were replaced because they were killed or stopped.
     pub restarts: u32,
     shm: &'static WorkerShm,
     pid: i32,
-    /// When the dead worker is to be replaced.
+    /// When a replacement for the dead worker is started.
     paused_until: Option<Instant>,
     has_ended: bool,
     evaluations_before: u64,
     last_count: u64,
     last_change: Instant,
-    /// How long it had waited for a processor then.
+    /// The total time that the worker had waited for a processor at `last_change`.
     last_queued: Duration,
-    /// Killed because its target hung.
+    /// The worker was killed because its target hung.
     is_stuck: bool,
-    /// Killed because it was stopped by a signal and did not continue.
+    /// The worker was killed because it was stopped by a signal and did not continue.
     was_stopped: bool,
     stopped: Stopped,
     deaths: u32,
-    /// Workers in a row that were worn out without a new evaluation.
+    /// Number of consecutive workers that needed a restart without a new evaluation.
     idle: u32,
     fruitless: u32,
     best: u64,
@@ -103,10 +104,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that is not started yet.
+    /// Creates a client whose worker is not started yet.
     ///
     /// # Errors
-    /// When the system has no memory to share.
+    /// When the system cannot provide shared memory.
     pub fn new(place: ClientConfig, core: Option<usize>) -> Result<Self, Error> {
         Ok(Self {
             place,
@@ -131,36 +132,36 @@ impl Client {
         })
     }
 
-    /// The memory that it shares with its worker.
+    /// The memory that the client shares with its worker.
     #[must_use]
     pub fn shm(&self) -> &'static WorkerShm {
         self.shm
     }
 
-    /// Its process; 0 when there is none.
+    /// The process ID of the worker; 0 if none runs.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Has it finished or failed?
+    /// Whether the client has finished or failed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Prints the new messages of its worker; returns them.
+    /// Prints the new messages of the worker, and returns them.
     pub fn print_messages(&mut self) -> Vec<String> {
         self.messages.print(self.shm())
     }
 
-    /// Was its process stopped by a signal?
+    /// Whether the worker is stopped by a signal.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         stalled::is_stopped(self.pid)
     }
 
-    /// Asks its worker to end, for the first `reason` that is given.
+    /// Asks the worker to end. The first `reason` given is kept.
     pub fn stop(&self, reason: StopReason) {
         let _ = self.shm().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -168,7 +169,7 @@ impl Client {
     /// Starts a worker.
     ///
     /// # Errors
-    /// When the system has no room for a process.
+    /// When the system cannot create a process.
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
         self.shm().reporting.store(0, Ordering::Relaxed);
@@ -177,7 +178,7 @@ impl Client {
         let (place, core, shm) = (self.place.clone(), self.core, self.shm);
         self.pid = service::start(&self.place.name(), move || {
             if let Some(core) = core {
-                // A worker that is not bound works as well, but not as fast.
+                // An unbound worker works as well, but more slowly.
                 let _ = CoreId(core).set_affinity();
             }
             work_and_exit(shm, || worker::run(options, &place, begun, shm))
@@ -185,27 +186,27 @@ impl Client {
         Ok(())
     }
 
-    /// Starts a worker after one that was stuck.
+    /// Starts a new worker after one that ended as stuck.
     ///
     /// # Errors
-    /// When the system has no room for a process.
+    /// When the system cannot create a process.
     pub fn go_on(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.has_ended = false;
         self.shm().seeds_tried.store(0, Ordering::Relaxed);
         self.start(options, begun)
     }
 
-    /// Gives up on a worker that does not end.
+    /// Kills a worker that does not end, and marks the client as ended.
     pub fn abandon(&mut self) {
         wait::kill(self.pid);
         let _ = wait::wait_until(self.pid, Instant::now());
         (self.pid, self.has_ended) = (0, true);
     }
 
-    /// Polls the worker, and replaces it when it has ended.
+    /// Polls the worker, and replaces it if it has died or needs a restart.
     ///
     /// # Errors
-    /// When the system has no room for a process.
+    /// When the system cannot create a process.
     pub fn poll(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         if self.has_ended {
             return Ok(Event::Nothing);
@@ -223,7 +224,7 @@ impl Client {
         };
         self.pid = 0;
         if self.was_stopped {
-            // Not by its input, which is therefore not noted as a fatal one.
+            // The input did not cause this, so it is not recorded as a fatal one.
             self.restarts += 1;
             return self.start(options, begun).map(|()| Event::StoppedReplaced);
         }
@@ -245,7 +246,7 @@ impl Client {
         }
     }
 
-    /// Kills a worker that makes no progress: not even the alarm ends the evaluation.
+    /// Kills a worker that makes no progress because not even the alarm ends its evaluation.
     fn check_progress(&mut self, options: &Options) {
         let count = self.shm().evaluations.load(Ordering::Relaxed);
         let is_reporting = self.shm().reporting.load(Ordering::Relaxed) != 0;
@@ -256,7 +257,7 @@ impl Client {
             self.stopped.has_progressed();
             return;
         }
-        // On a machine with more work than processors, it may wait for one.
+        // On an overloaded machine, the worker may be waiting for a processor.
         let queued = || wait::time_in_queue(self.pid).saturating_sub(self.last_queued);
         let elapsed = self.last_change.elapsed();
         let is_late = elapsed > patience && elapsed > patience + queued();
@@ -269,7 +270,7 @@ impl Client {
         }
     }
 
-    /// Starts a worker after one that was worn out.
+    /// Replaces a worker that needs a restart.
     fn relieve(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
         if self.idle >= IDLE {
@@ -282,14 +283,14 @@ impl Client {
         self.start(options, begun).map(|()| Event::Nothing)
     }
 
-    /// Has the worker that ended made an evaluation?
+    /// Whether the worker that ended made at least one evaluation.
     fn has_progressed(&self) -> bool {
         self.shm().evaluations.load(Ordering::Relaxed) > self.evaluations_before
     }
 
     fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
         let shm = self.shm();
-        // In a farm the target has been loaded once before the clients started.
+        // In a farm, the target was loaded once before the clients started.
         if shm.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
             self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
@@ -308,7 +309,8 @@ impl Client {
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        // The next worker finds out what the input did. When there is no room for it, so many are noted that it does not matter.
+        // The next worker determines what the input did. If there is no room, so many inputs are already recorded that
+        // one more does not matter.
         let _ = shm.note_fatal_input(killed.to_number());
         if self.deaths > 1 && self.place.farm.is_some() {
             self.paused_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
@@ -319,7 +321,7 @@ impl Client {
     }
 }
 
-/// Does `work` in a process that shares `shm` with the supervisor, writes there how it ended, and exits.
+/// Runs `work` in a process that shares `shm` with the supervisor, records there how it ended, and exits.
 pub(super) fn work_and_exit(
     shm: &'static WorkerShm,
     work: impl FnOnce() -> Result<worker::End, Error>,
@@ -342,14 +344,14 @@ pub(super) fn work_and_exit(
     exit(shm, end)
 }
 
-/// Ends the worker without running the destructors of a target that may be in any state.
+/// Ends the worker without running the destructors of the target, whose state may be inconsistent.
 fn exit(shm: &WorkerShm, end: WorkerEnd) -> ! {
     shm.end.store(end as u32, Ordering::Release);
     // SAFETY: ends the process.
     unsafe { libc::_exit(0) }
 }
 
-/// The error that a process left in `shm`.
+/// The error that a process recorded in `shm`.
 pub(super) fn failure(shm: &WorkerShm) -> Error {
     let message = shm.error.get().unwrap_or_else(|| "the worker failed without a message".to_owned());
     if shm.is_unusable.load(Ordering::Acquire) == 0 {
@@ -367,14 +369,14 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
         e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
         e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
         _ => match status.signal() {
-            // The target exited in a way that nothing intercepts.
+            // The target exited in a way that is not intercepted.
             None => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
             Some(signal) => WorkerEnding::Killed(Killed { signal, stuck }),
         },
     }
 }
 
-/// The error of a target that ends the process in its constructors, by `signal`, or by an exit when it is 0.
+/// The error for a target that ends the process in its constructors, by `signal`, or by an exit if it is 0.
 pub(super) fn died_loading(options: &Options, signal: i32) -> Error {
     Error::new(format!(
         "{} ends the process while it is being loaded ({}), before any function is called: look at its constructors",

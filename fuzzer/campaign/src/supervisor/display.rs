@@ -1,4 +1,4 @@
-//! Shows a campaign: by its watchers, and in `status.json`.
+//! Displays a campaign through its watchers, and writes `status.json`.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -38,7 +38,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// Of a campaign that begins now.
+    /// Creates the display of a campaign that begins now.
     ///
     /// # Errors
     /// Those of [`watch::watchers`].
@@ -54,14 +54,14 @@ impl Display {
         })
     }
 
-    /// A client was killed and is started again.
+    /// Shows a warning that a client was killed and is started again.
     pub fn warn_of_restart(&mut self, client: &Client, how: Death) {
         let name = client.place.farm.as_ref().map_or_else(|| "the client".to_owned(), |_| client.place.name());
         let why = if how.signal == 0 { "by the target".to_owned() } else { signal_name(how.signal) };
         self.history.warn(&format!("{name} was killed ({why}) and is started again"));
     }
 
-    /// Shows a message about something that went wrong while the campaign goes on.
+    /// Shows a warning about a problem that does not end the campaign.
     pub fn warn(&mut self, message: &str) {
         self.history.warn(message);
     }
@@ -72,8 +72,8 @@ impl Display {
         self.dir.as_deref()
     }
 
-    /// Polls the shared memory of all workers, at most once in [`POLL_EVERY`]. `root` is the output directory, if it is known
-    /// before the clients start.
+    /// Polls the shared memory of all workers, at most once per [`POLL_EVERY`]. `root` is the output directory, if it
+    /// is known before the clients start.
     pub fn tick(&mut self, clients: &[Client], root: Option<&Path>, broker: Option<Broker>, begun: Instant) {
         let now = Instant::now();
         if self.polled.is_some_and(|last| now - last < POLL_EVERY) || !self.has_begun(clients, root) {
@@ -96,7 +96,7 @@ impl Display {
         self.history.snapshot(now, figures, broker, unwritten);
     }
 
-    /// Is the target loaded, so that directory and function are known?
+    /// Whether the target is loaded, so that directory and function are known.
     fn has_begun(&mut self, clients: &[Client], root: Option<&Path>) -> bool {
         let first = clients.iter().map(Client::shm).find(|b| b.searching.load(Ordering::Acquire) != 0);
         if self.dir.is_none()
@@ -110,7 +110,7 @@ impl Display {
         self.dir.is_some()
     }
 
-    /// The campaign has ended.
+    /// Shows the result of the campaign that has ended.
     pub fn end(
         &mut self,
         clients: &[Client],
@@ -133,14 +133,14 @@ impl Display {
         self.leave();
     }
 
-    /// Leaves the terminal as it was.
+    /// Restores the terminal.
     pub fn leave(&mut self) {
         for watcher in &mut self.watchers {
             watcher.end();
         }
     }
 
-    /// Errors are ignored: a full disk is reported by the workers, whose files matter.
+    /// Writes `status.json`. Errors are ignored: the workers report a full disk, because their files matter.
     fn write(&self) {
         if let Some(dir) = &self.dir {
             let _ = watch::write(dir, self.history.last());

@@ -1,4 +1,4 @@
-//! The processes that serve a campaign's status to Prometheus, one per address.
+//! Manages the processes that serve a campaign's status to Prometheus, one per address.
 
 use std::{net::TcpListener, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
     watch::{Monitor, prometheus},
 };
 
-/// One process per address of `--monitor prometheus`. A process that has ended is started again.
+/// One process per address of `--monitor prometheus`. A process that has ended is restarted.
 pub struct Exporters(Vec<Exporter>);
 
 struct Exporter {
@@ -19,10 +19,10 @@ struct Exporter {
 }
 
 impl Exporters {
-    /// Listens on all addresses before the campaign begins, so that one in use is an error at once.
+    /// Listens on all addresses before the campaign begins, so that an address in use is reported at once.
     ///
     /// # Errors
-    /// When an address is in use or is not this machine's.
+    /// When an address is in use or does not belong to this machine.
     pub fn new(options: &Options) -> Result<Self, Error> {
         let mut all = Vec::new();
         for monitor in &options.monitors {
@@ -33,10 +33,10 @@ impl Exporters {
         Ok(Self(all))
     }
 
-    /// Starts those that do not run, for the campaign in `dir`.
+    /// Starts the processes that do not run, for the campaign in `dir`.
     ///
     /// # Errors
-    /// When the system has no room for a process.
+    /// When the system cannot create a process.
     pub fn poll(&mut self, dir: &Path) -> Result<(), Error> {
         for exporter in &mut self.0 {
             if exporter.pid > 0 && wait::poll(exporter.pid).is_none() {
@@ -49,7 +49,7 @@ impl Exporters {
         Ok(())
     }
 
-    /// Ends them.
+    /// Ends the processes.
     pub fn end(&mut self) {
         for exporter in &self.0 {
             wait::kill(exporter.pid);

@@ -1,4 +1,4 @@
-//! The processes of a farm besides its clients: the broker, and from time to time a reporter.
+//! Manages the processes of a farm other than its clients: the broker, and a reporter that runs from time to time.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
@@ -35,35 +35,35 @@ use crate::{
     worker_shm::{StopReason, WorkerShm},
 };
 
-/// Pause before a broker is started again.
+/// Pause before a broker is restarted.
 const BROKER_PAUSE: Duration = Duration::from_millis(500);
 
-/// Time without a beat after which a broker counts as dead.
+/// Time without a heartbeat after which a broker is considered dead.
 const BROKER_SILENCE: Duration = Duration::from_secs(10);
 
-/// Shortest and longest time between two reports; in between, a 60th of the age of the campaign.
+/// Shortest and longest time in seconds between two reports; in between, a 60th of the age of the campaign.
 const REPORTS: (f64, f64) = (5.0, 120.0);
 
-/// Time for a reporter, which runs every input once more.
+/// Time limit of a reporter, which runs every input once more.
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
-/// Attempts at the last report, when the process that writes it is killed.
+/// Number of attempts at the last report if the reporter is killed.
 const REPORT_ATTEMPTS: u32 = 3;
 
 /// Pause between two polls of the last reporter.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// Time for loading a target.
+/// Time limit for loading a target.
 const LOADING_TIME: Duration = Duration::from_mins(10);
 
-/// The broker and the reporter of a farm, and what they need: the directory with its lock, the port for other machines, shared
-/// memory.
+/// The broker and the reporter of a farm, and their resources: the directory with its lock, the port for other
+/// machines, shared memory.
 pub struct FarmProcesses {
     dir: PathBuf,
-    /// Locked as long as the campaign runs.
+    /// Held as long as the campaign runs.
     _lock: File,
     broker_info: &'static BrokerInfo,
-    /// The connections between broker and clients; a new broker has the same ones.
+    /// The sockets between broker and clients; a new broker uses the same ones.
     sockets: Rc<Sockets>,
     public: Option<TcpListener>,
     secret: Secret,
@@ -83,10 +83,10 @@ struct Broker {
 }
 
 impl FarmProcesses {
-    /// Finds out the directory and locks it, and opens the port for other machines.
+    /// Determines the directory and locks it, and opens the port for other machines.
     ///
     /// # Errors
-    /// There is no such function or core, the directory is in use, or the port is.
+    /// When the function or a core does not exist, or the directory or the port is in use.
     pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
         check_cores(&options.farm.cores)?;
         let secret = read_secret(options)?;
@@ -123,25 +123,25 @@ impl FarmProcesses {
         self.broker_info
     }
 
-    /// The connections between broker and clients.
+    /// The sockets between broker and clients.
     pub fn sockets(&self) -> Rc<Sockets> {
         Rc::clone(&self.sockets)
     }
 
-    /// Prints the new messages of the broker; returns them.
+    /// Prints the new messages of the broker, and returns them.
     pub fn print_messages(&mut self) -> Vec<String> {
         self.broker_messages.print(self.broker.shm)
     }
 
-    /// The broker as it is shown.
+    /// The displayed state of the broker.
     pub fn broker(&self) -> watch::Broker {
         snapshots::broker(self.broker_info, self.broker.restarts)
     }
 
-    /// Polls broker and reporter, and starts them when it is time to.
+    /// Polls broker and reporter, and starts them when they are due.
     ///
     /// # Errors
-    /// When the system has no room for a process.
+    /// When the system cannot create a process.
     pub fn poll(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
         self.poll_broker(options)?;
         let seconds = seconds(clients, begun);
@@ -183,8 +183,8 @@ impl FarmProcesses {
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
         let outside = Outside { public, remote: &options.farm.remote_brokers, secret: self.secret.clone(), shm };
         broker.pid = service::start("broker", move || {
-            // A thread that panics would leave the broker without the link that it served: a new broker has all links.
-            // SAFETY: ends the process.
+            // SAFETY: ends the process. A thread that panics would leave the broker without the link that the thread
+            // served: a new broker has all links.
             std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
             broker::run(broker_info, sockets.take_broker_ends(), outside).map(|_| ())
         })?;
@@ -200,10 +200,10 @@ impl FarmProcesses {
         })
     }
 
-    /// Writes the last report; returns its directory.
+    /// Writes the last report, and returns its directory.
     ///
     /// # Errors
-    /// When it cannot be written, in [`REPORT_TIME`] or before a second Ctrl-C.
+    /// When the report cannot be written within [`REPORT_TIME`], or a second Ctrl-C arrives before.
     pub fn finish(
         &mut self,
         options: &Options,
@@ -222,7 +222,7 @@ impl FarmProcesses {
             let is_over = |second: &mut SecondCtrlC| second.poll() || Instant::now() >= deadline;
             let status = self.last_report(options, totals(clients, begun, stop), || is_over(second_ctrl_c))?;
             match status.signal() {
-                // Not by this process, but by a user, or by the system when memory is short.
+                // Not killed by this process, but by a user, or by the system when memory is short.
                 Some(_) if attempts < REPORT_ATTEMPTS && !is_over(second_ctrl_c) => {}
                 Some(signal) => return Err(self.no_report(signal)),
                 None if !status.success() || self.reporter_shm.error.get().is_some() => {
@@ -233,7 +233,7 @@ impl FarmProcesses {
         }
     }
 
-    /// Runs a reporter to its end, or until `is_over`.
+    /// Runs a reporter to its end, or until `is_over` returns true.
     fn last_report(
         &self,
         options: &Options,
@@ -259,7 +259,7 @@ impl FarmProcesses {
         ))
     }
 
-    /// Ends every process that is left.
+    /// Ends the remaining processes.
     pub fn end(&mut self) {
         wait::kill(self.broker.pid);
         wait::kill(self.reporter.unwrap_or(0));
@@ -292,7 +292,7 @@ fn check_cores(cores: &[usize]) -> Result<(), Error> {
     }
 }
 
-/// The secret that the machines share. Without one, only an explicit option lets them be connected.
+/// Reads the secret that the machines share. Without a secret, connections require the explicit option `--insecure`.
 fn read_secret(options: &Options) -> Result<Secret, Error> {
     match &options.farm {
         Farm { secret: Some(path), .. } => Secret::read(path),
@@ -305,8 +305,8 @@ fn read_secret(options: &Options) -> Result<Secret, Error> {
     }
 }
 
-/// Opens the port for brokers of other machines, if the options ask for one. The supervisor owns it, so that it stays open when
-/// a broker dies.
+/// Opens the port for brokers of other machines, if the options request one. The supervisor owns it, so that it stays
+/// open when a broker dies.
 fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     let farm = &options.farm;
     if !farm.has_port() {
@@ -324,7 +324,7 @@ fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
     })
 }
 
-/// Finds out the directory in a process of its own, which loads the target, so that this one never loads it.
+/// Determines the directory in a separate process that loads the target, so that this process never loads it.
 fn probe(options: &Options) -> Result<PathBuf, Error> {
     let shm = WorkerShm::map()?;
     let pid = service::start("probe", move || client::work_and_exit(shm, || worker::probe(options, shm)))?;

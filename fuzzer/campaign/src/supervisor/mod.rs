@@ -44,25 +44,27 @@ pub struct Finished {
     pub report: Report,
     /// Its directory.
     pub dir: PathBuf,
-    /// What solvers were asked, and what they proved.
+    /// The number of solver queries and their results.
     pub proofs: prove::Summary,
 }
 
-/// Time for a client to end once it is asked to: for its last evaluations, its files, and the report of one that is alone. What
-/// still holds it up then, a file system that does not answer for example, holds it up for ever.
+/// Time for a client to end after it is asked to: for its last evaluations, its files, and its report if it is the only
+/// client. A client that takes longer is assumed to be blocked for ever, for example by a file system that does not
+/// respond.
 const ENDING_TIME: Duration = Duration::from_mins(5);
 
 /// Longest pause between two polls of the clients.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
-/// A time limit does not count the start of the clients, as far as it is not longer than this.
+/// Maximum startup time of the clients that a time limit does not count.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
-/// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it earlier, with its report; a second SIGINT ends it at
-/// once, without.
+/// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it early; the report is still written. A second
+/// SIGINT ends it at once, without the report.
 ///
 /// # Errors
-/// When the target cannot be used, the output directory cannot be written, or the workers cannot go on; after a second SIGINT.
+/// When the target cannot be used, the output directory cannot be written, or the workers cannot continue; after a
+/// second SIGINT.
 pub fn run(options: &Options) -> Result<Finished, Error> {
     let _watch = interrupts::Watch::begin();
     let mut supervisor = Supervisor::new(options)?;
@@ -74,10 +76,10 @@ pub fn run(options: &Options) -> Result<Finished, Error> {
 struct Supervisor<'a> {
     options: Cow<'a, Options>,
     begun: Instant,
-    /// When the first client was seen to search.
+    /// When a client first reported that it searches.
     search_begun: Option<Instant>,
     clients: Vec<Client>,
-    /// Broker and reporter; `None` for a client that is alone.
+    /// Broker and reporter; `None` for a single client.
     farm: Option<FarmProcesses>,
     exporters: Exporters,
     display: Display,
@@ -87,9 +89,9 @@ struct Supervisor<'a> {
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
-    /// Time of pauses in which solvers were asked.
+    /// Total time of the pauses in which solvers ran.
     paused: Duration,
-    /// Are solvers to be asked now?
+    /// Whether the search makes no progress, so that solvers run next.
     is_stuck: bool,
 }
 
@@ -97,7 +99,7 @@ impl<'a> Supervisor<'a> {
     fn new(options: &'a Options) -> Result<Self, Error> {
         let begun = Instant::now();
         let options = proofs::pausing(options);
-        // First what needs no file, so that nothing is written when a port is in use.
+        // Opens ports before any file is created, so that nothing is written if a port is in use.
         let display = Display::new(&options)?;
         let exporters = Exporters::new(&options)?;
         let farm = if options.farm.is_needed() { Some(FarmProcesses::new(&options, begun)?) } else { None };
@@ -139,7 +141,7 @@ impl<'a> Supervisor<'a> {
         Ok(Finished { report, dir, proofs })
     }
 
-    /// Until all have ended; returns the directory of the campaign.
+    /// Polls the clients until all have ended. Returns the directory of the campaign.
     fn run_clients(&mut self) -> Result<PathBuf, Error> {
         let started = Instant::now();
         while !self.clients.iter().all(Client::has_ended) {
@@ -189,12 +191,12 @@ impl<'a> Supervisor<'a> {
                     ));
                 }
                 Event::Replaced(how) => self.display.warn_of_restart(&self.clients[i], how),
-                // Clients send each other everything they find: when one is done, all are.
+                // Clients send each other all their finds: when one is done, all are.
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Stuck => self.is_stuck = true,
                 Event::Fruitless => self.stop_all(StopReason::WorkersDie),
                 Event::Failed(e) => {
-                    // The others end in order, so that what they found is written.
+                    // The other clients end normally, so that their finds are written.
                     self.failure.get_or_insert(e);
                     self.stop_all(StopReason::Interrupted);
                 }
@@ -222,15 +224,16 @@ impl<'a> Supervisor<'a> {
         if interrupts::requested() {
             self.stop_all(StopReason::Interrupted);
         }
-        // A client that is alone counts itself.
+        // A single client checks this limit itself.
         let made: u64 = self.clients.iter().map(|c| c.shm().evaluations.load(Ordering::Relaxed)).sum();
         if self.farm.is_some() && self.options.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
     }
 
-    /// Time since the first client searches, without pauses: loading a target and evaluating what is in its directory takes longest where other
-    /// programs use the processors, and a short campaign would end before it begins. Of a longer start [`LONGEST_START`] is left out.
+    /// Time since the first client began to search, without pauses. Loading a target and evaluating the inputs of its
+    /// directory takes longest where other programs use the processors, and a short campaign would otherwise end before
+    /// it begins. At most [`LONGEST_START`] of the startup is left uncounted.
     fn search_time(&mut self) -> Duration {
         if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
             self.search_begun = Some(Instant::now());
@@ -256,7 +259,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Ends every process that is left, and shows how the campaign ended.
+    /// Ends all remaining processes, and displays how the campaign ended.
     fn end(&mut self, result: &Result<Finished, Error>) {
         let (root, broker) =
             (self.farm.as_ref().map(FarmProcesses::dir), self.farm.as_ref().map(FarmProcesses::broker));
@@ -278,7 +281,7 @@ fn read_report(dir: &Path) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// The clients of a farm.
+/// Creates the clients of a farm.
 fn farm_clients(options: &Options, farm: &FarmProcesses) -> Result<Vec<Client>, Error> {
     let cores: Vec<Option<usize>> =
         if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };

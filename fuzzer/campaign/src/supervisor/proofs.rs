@@ -1,4 +1,4 @@
-//! When a campaign asks solvers: once when its search finds nothing new, and at its end.
+//! Decides when a campaign runs solvers: whenever its search makes no progress, with growing intervals, and at its end.
 
 use std::{
     borrow::Cow,
@@ -18,13 +18,14 @@ use crate::{
     options::{Options, Proofs},
 };
 
-/// The search asks solvers for the first time when it has found no new branch for this time.
+/// Time without a new branch after which the search pauses for solvers for the first time.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The factor by which this time grows after each time that solvers are asked.
+/// The factor by which this time grows after each pause.
 const LONGER: u32 = 4;
 
-/// The options of a campaign that pauses when it is stuck, if it is one that can: it has one client, time for proofs, a solver, and no limit
-/// of evaluations, within which the same seed finds the same.
+/// The options, changed so that the search pauses for solvers when it makes no progress. They are unchanged unless the
+/// campaign has one client, time for proofs, a solver, and no limit on evaluations (with such a limit, the same seed
+/// must find the same inputs).
 pub(super) fn pausing(options: &Options) -> Cow<'_, Options> {
     let is_alone = !options.farm.is_needed() && options.sync.is_empty();
     let pauses = is_alone
@@ -36,7 +37,8 @@ pub(super) fn pausing(options: &Options) -> Cow<'_, Options> {
 }
 
 impl Supervisor<'_> {
-    /// Asks solvers about what the search has not found, and lets it go on without what is proved, from the models that there are.
+    /// Runs solvers on the goals that the search has not reached. Then continues the search without the goals that are
+    /// proved unreachable, starting from the solver models.
     pub(super) fn ask_and_go_on(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
         let began = Instant::now();
         self.carry_over(dir, &mut report);
@@ -58,7 +60,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Copies what is stated since an earlier pause, or an earlier run of this campaign, to a report of now.
+    /// Copies the proofs of an earlier pause or an earlier run of this campaign to the current report.
     fn carry_over(&mut self, dir: &Path, report: &mut Report) {
         let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
         for fault in models::carry_over(&stated, report) {
@@ -71,7 +73,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks solvers about what the search left, and tries the models that they have. A campaign whose proofs fail is still a campaign.
+    /// Runs solvers on the remaining goals, and tries their models as inputs. If the proofs fail, the campaign is still
+    /// valid.
     pub(super) fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
         let limits = match self.options.proofs {
             Proofs::Off => return prove::Summary::default(),
@@ -83,7 +86,7 @@ impl Supervisor<'_> {
         }
         let proved = ask(dir, report, limits);
         let tried = proved.and_then(|summary| {
-            // Other machines would take part in the short campaign.
+            // Other machines would take part in the short campaign that tries the models.
             let are_new = summary.asked > 0 && !self.options.farm.is_connected();
             let faults = if are_new { models::try_all(&self.options, dir, report)? } else { Vec::new() };
             for fault in faults {
@@ -98,7 +101,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Asks solvers about what nothing is stated of yet, unless the user has interrupted.
+/// Runs solvers on the branches without a proof result, unless the user has interrupted the campaign.
 fn ask(dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::Summary, Error> {
     if interrupts::requested() {
         return Ok(prove::Summary::default());

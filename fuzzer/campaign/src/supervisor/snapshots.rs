@@ -1,5 +1,5 @@
-//! From the shared memory of a campaign's workers to its [`Snapshot`]. What the shared memory does not hold is remembered here:
-//! rates, and what was found when.
+//! Derives a campaign's [`Snapshot`] from the shared memory of its workers. Keeps the history that the shared memory
+//! lacks: rates, and the times of finds.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
@@ -18,31 +18,32 @@ use crate::{
     worker_shm::WorkerShm,
 };
 
-/// Rates are means over this time.
+/// Rates are averaged over this time.
 const RATE_OVER: Duration = Duration::from_secs(5);
 
-/// Time between two counts from which rates are computed.
+/// Time between two counts that rates are computed from.
 const RATE_EVERY: Duration = Duration::from_millis(250);
 
-/// Clips figures of the shared memory, so that sums of them fit: a thousand years of a thousand million evaluations a second.
+/// Upper bound for figures in shared memory, so that their sums do not overflow: about a thousand years of 10^6
+/// evaluations per second.
 const LARGEST_FIGURE: u64 = 1 << 55;
 
-/// Finds and messages that are remembered, the newest.
+/// Number of the newest finds, and of the newest messages, that are kept.
 const REMEMBERED: usize = 20;
 
 /// The figures of one client, from its shared memory.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
-    /// All but the rate, which is filled in by [`History::snapshot`].
+    /// All figures but the rate, which [`History::snapshot`] fills in.
     pub client: Client,
-    /// Its branches.
+    /// Its branch counts.
     pub branches: Branches,
     /// Seconds of its search, over all resumed parts.
     pub seconds: f64,
 }
 
 impl Figures {
-    /// The figures of `client`, whose search is called `search`. The program began at `begun`.
+    /// The figures of `client`, whose search is called `search`. `begun` is the start of the program.
     #[must_use]
     pub fn of(client: &client::Client, search: &str, begun: Instant) -> Self {
         let mut figures = Self::of_shm(client.shm(), begun, client.pid().unsigned_abs());
@@ -63,7 +64,7 @@ impl Figures {
     #[must_use]
     fn of_shm(shm: &WorkerShm, begun: Instant, pid: u32) -> Self {
         let get = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        // The target may have written any number: a count is at most what a campaign can reach.
+        // The target may have written any bits: a count is clipped to the largest that a campaign can reach.
         let figure = |cell: &AtomicU64| get(cell).min(LARGEST_FIGURE);
         let total = figure(&shm.total);
         let count = |cell: &AtomicU64| figure(cell).min(total) as usize;
@@ -93,14 +94,14 @@ impl Figures {
     }
 }
 
-/// Evaluations of one client at some moments of the last seconds.
+/// The evaluation counts of one client at some moments of the last seconds.
 #[derive(Debug, Default)]
 struct Rate(VecDeque<(Instant, u64)>);
 
 impl Rate {
     /// Evaluations per second, given the count at `now`.
     fn at(&mut self, now: Instant, evaluations: u64) -> f64 {
-        // A worker that replaces another may continue from an older count.
+        // A replacement worker may continue from an older count.
         if self.0.back().is_some_and(|(_, before)| *before > evaluations) {
             self.0.clear();
         }
@@ -116,12 +117,12 @@ impl Rate {
     }
 }
 
-/// What is remembered of a campaign between two snapshots.
+/// The state of a campaign that is kept between two snapshots.
 #[derive(Debug)]
 pub struct History {
     snapshot: Snapshot,
     rates: BTreeMap<String, Rate>,
-    /// Crashes and hangs of each client.
+    /// The number of crashes and of hangs of each client.
     faults: BTreeMap<String, (u64, u64)>,
     seconds_before: Option<f64>,
     last_find: Instant,
@@ -129,7 +130,7 @@ pub struct History {
 }
 
 impl History {
-    /// Of a campaign on `target` that begins `now`.
+    /// Creates the history of a campaign on `target` that begins `now`.
     #[must_use]
     pub fn new(target: String, goals: Goals, now: Instant) -> Self {
         let snapshot = Snapshot {
@@ -150,18 +151,18 @@ impl History {
         }
     }
 
-    /// The search has begun, in the directory `dir`.
+    /// Sets function and directory, when the search has begun.
     pub fn name(&mut self, function: &str, dir: &str) {
         function.clone_into(&mut self.snapshot.function);
         dir.clone_into(&mut self.snapshot.directory);
     }
 
-    /// Adds a message about something that went wrong while the campaign goes on.
+    /// Adds a warning about a problem that does not end the campaign.
     pub fn warn(&mut self, message: &str) {
         push(&mut self.snapshot.messages, message.to_owned());
     }
 
-    /// The state at `now`; `unwritten` finds could not be written yet.
+    /// Returns the snapshot of the state at `now`. `unwritten` is the number of finds that could not be written yet.
     pub fn snapshot(
         &mut self,
         now: Instant,
@@ -181,7 +182,7 @@ impl History {
         for c in &mut clients {
             c.evaluations_per_second = self.rates.entry(c.name.clone()).or_default().at(now, c.evaluations);
         }
-        // c2 before c10.
+        // Sorts `c2` before `c10`.
         clients.sort_by_cached_key(|c| (c.name.len(), c.name.clone()));
         let s = &mut self.snapshot;
         let sum = |of: fn(&Client) -> u64| clients.iter().map(of).sum();
@@ -196,7 +197,7 @@ impl History {
         s
     }
 
-    /// Only more than ever before is a find: a worker that replaces another counts from 0.
+    /// Records a find only if the count exceeds its maximum so far: a replacement worker counts from 0.
     fn note_branches(&mut self, now: Instant, seconds: f64, branches: Branches, client: &str) {
         let new = branches.covered.saturating_sub(self.covered);
         if new > 0 {
@@ -236,13 +237,13 @@ impl History {
         &self.snapshot
     }
 
-    /// The campaign has failed.
+    /// Sets the state of a campaign that has failed.
     pub fn failed(&mut self, why: &Error) {
         "failed".clone_into(&mut self.snapshot.stop_reason);
         self.warn(&why.to_string());
     }
 
-    /// The state at the end, from `report`.
+    /// Sets the state at the end of the campaign from `report`.
     pub fn ended(&mut self, report: &Report) {
         let s = &mut self.snapshot;
         (s.stop_reason, s.branches) = (report.stop_reason.clone(), report.branches);
@@ -250,11 +251,11 @@ impl History {
         (s.crashes, s.hangs) = (report.crashes.len() as u64, report.hangs.len() as u64);
         s.updated = watch::seconds_since_1970();
         if s.function.is_empty() {
-            // It ended before the first poll.
+            // The campaign ended before the first poll.
             s.function.clone_from(&report.function);
         }
         for find in &mut s.finds {
-            // It may have been polled only after the search, while the report was written.
+            // The find may have been polled only after the search, while the report was written.
             find.seconds = find.seconds.min(report.seconds);
         }
         for client in &mut s.clients {
@@ -274,7 +275,7 @@ fn push<T>(list: &mut Vec<T>, item: T) {
     list.drain(..surplus);
 }
 
-/// The broker as it is shown.
+/// The displayed state of the broker.
 #[must_use]
 pub fn broker(broker_info: &BrokerInfo, restarts: u32) -> Broker {
     let peer = |cell: &PeerCell| {

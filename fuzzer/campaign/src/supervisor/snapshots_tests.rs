@@ -1,4 +1,4 @@
-//! What is remembered between two snapshots.
+//! Tests of the history that is kept between two snapshots.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn each_find_is_listed_once_with_its_client() {
     let mut history = History::new("t".to_owned(), Goals::Branches, begun);
     history.snapshot(begun, vec![figures("c0", 3, 1, 0), figures("c1", 2, 1, 0)], None, 0);
     history.snapshot(after(begun, 1000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
-    // A worker that replaces another counts from 0 and finds the same again.
+    // A replacement worker counts from 0 and finds the same branches again.
     history.snapshot(after(begun, 2000), vec![figures("c0", 0, 2, 0), figures("c1", 0, 2, 0)], None, 0);
     let now = history.snapshot(after(begun, 3000), vec![figures("c0", 3, 2, 0), figures("c1", 4, 2, 2)], None, 0);
     let listed: Vec<_> = now.finds.iter().map(|f| (f.client.as_str(), f.what.as_str())).collect();

@@ -1,24 +1,24 @@
-//! Tells a worker that makes no progress because a signal has stopped it (SIGSTOP, a debugger, a full terminal) from one whose
-//! target hangs.
+//! Distinguishes a worker that makes no progress because a signal has stopped it (SIGSTOP, a debugger, a full terminal)
+//! from one whose target hangs.
 
 use std::time::{Duration, Instant};
 
 use penfuzz_system::process::wait;
 
-/// Time in which a worker must make progress after a SIGCONT.
+/// Time within which a worker must make progress after a SIGCONT.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What was done to continue one worker.
+/// Records the attempts to continue one worker.
 #[derive(Debug, Default)]
 pub struct Stopped {
-    /// When it got a SIGCONT.
+    /// When the worker was sent a SIGCONT.
     continued: Option<Instant>,
 }
 
 /// Why a worker makes no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standstill {
-    /// It was stopped and has got a SIGCONT: wait for it.
+    /// It was stopped and was sent a SIGCONT: wait for it.
     Continued,
     /// It was stopped again or does not continue: replace it. Its input is not the cause.
     Stopped,
@@ -27,7 +27,8 @@ pub enum Standstill {
 }
 
 impl Stopped {
-    /// Why the worker `pid`, a child of this process, has made no progress for too long. Sends it a SIGCONT once.
+    /// Determines why the worker `pid`, a child of this process, has made no progress for too long. Sends it a SIGCONT
+    /// once.
     pub fn check(&mut self, pid: i32) -> Standstill {
         match self.continued {
             Some(at) if at.elapsed() < GRACE => Standstill::Continued,
@@ -41,14 +42,14 @@ impl Stopped {
         }
     }
 
-    /// The worker has made progress.
+    /// Notes that the worker has made progress.
     pub fn has_progressed(&mut self) {
         self.continued = None;
     }
 }
 
-/// Is the process stopped? Then its state is `T` or `t`: the field after the name, which is in parentheses and may contain
-/// parentheses itself.
+/// Whether the process is stopped. Its state is then `T` or `t`: the field after the name, which is in parentheses and
+/// may itself contain parentheses.
 #[must_use]
 pub fn is_stopped(pid: i32) -> bool {
     let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };

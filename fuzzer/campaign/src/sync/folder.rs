@@ -1,4 +1,4 @@
-//! One directory of inputs: which of its files were read, and which are not ready yet.
+//! Imports from one directory of inputs: tracks which files were read, and which are not ready yet.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -20,34 +20,35 @@ use super::{
     stamp::Stamp,
 };
 
-/// Inputs of one poll, and bytes of them.
+/// Maximum number of inputs in one poll, and of their bytes.
 const MOST_INPUTS: usize = 2000;
 const MOST_BYTES: usize = 4 << 20;
 
-/// Names that one listing takes up: the next one comes when they are worked off, so that memory stays small.
+/// Maximum number of names from one listing. The next listing follows when they are processed, so that memory stays
+/// small.
 const MOST_NAMES: usize = 50_000;
 
-/// Files that are awaited; what is beyond is left out.
+/// Maximum number of awaited files; further ones are left out.
 const MOST_AWAITED: usize = 1000;
 
-/// An empty file that nobody writes to for so long stays empty.
+/// An empty file that was not written to for this time is assumed to stay empty.
 const STAYS_EMPTY: Duration = Duration::from_mins(10);
 
-/// An input of another fuzzer.
+/// An input imported from another fuzzer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// The input as it lies there: any size from 1 byte to 1 MiB.
+    /// The unmodified content of the file: 1 byte to 1 MiB.
     pub bytes: Vec<u8>,
-    /// Where it is from, as AFL++ writes it in names: `sync:NAME,src:000123`.
+    /// Its origin in AFL++'s notation for names: `sync:NAME,src:000123`.
     pub from: String,
 }
 
-/// What one poll of all folders gives.
+/// The result of one poll of all folders.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub imports: Vec<Import>,
     bytes: usize,
-    /// Some file is not ready.
+    /// Whether some file is not ready yet.
     pub is_awaited: bool,
     pub too_long: Option<PathBuf>,
     pub messages: Vec<String>,
@@ -63,22 +64,22 @@ enum Reading {
     Ready(Vec<u8>),
     NotYet(Stamp),
     TooLong,
-    /// No file, or one that stays empty.
+    /// Not a regular file, or a file that stays empty.
     Never,
     Gone,
 }
 
-/// A directory of inputs, of which each file is imported once, when nobody writes to it any more.
+/// A directory of inputs. Each file is imported once, when it is complete.
 #[derive(Debug)]
 pub struct Folder {
     place: SyncSource,
-    /// Hashes of the names that were imported or are never imported.
+    /// Hashes of the names that were imported or will never be.
     seen: HashSet<u64>,
     /// Names that are still to be read, none of them in `seen`.
     names: VecDeque<OsString>,
     /// Files that were not ready.
     awaited: BTreeMap<OsString, Stamp>,
-    /// The time of the directory when all names in it had been listed.
+    /// The modification time of the directory when all names in it had been listed.
     listed: Option<SystemTime>,
     reported: bool,
 }
@@ -95,7 +96,7 @@ impl Folder {
         }
     }
 
-    /// Takes what is new and ready, as far as the batch has room.
+    /// Takes the new files that are ready, as long as the batch has room.
     pub fn poll(&mut self, batch: &mut Batch) {
         if batch.is_full() {
             return;
@@ -119,7 +120,7 @@ impl Folder {
         batch.is_awaited |= !self.awaited.is_empty();
     }
 
-    /// Notes the names that are new, unless the directory has not changed.
+    /// Lists the new names, unless the directory has not changed.
     fn list(&mut self) -> io::Result<()> {
         let modified = fs::metadata(&self.place.path)?.modified()?;
         if self.listed == Some(modified) {
@@ -158,14 +159,14 @@ impl Folder {
             }
             Ok(Reading::TooLong) => batch.too_long = Some(self.place.path.join(&name)),
             Ok(Reading::NotYet(_) | Reading::Never) => {}
-            // It may come again under the same name.
+            // A file may appear again under the same name.
             Ok(Reading::Gone) => return,
             Err(e) => self.report(&e, batch),
         }
         self.seen.insert(hash(&name));
     }
 
-    /// Reads a file without ever waiting for it.
+    /// Reads a file without ever blocking.
     fn read(&self, name: &OsStr, before: Option<Stamp>) -> io::Result<Reading> {
         let path = self.place.path.join(name);
         let about = match fs::metadata(&path) {
@@ -184,11 +185,11 @@ impl Folder {
             let stays = now.duration_since(stamp.modified).is_ok_and(|age| age > STAYS_EMPTY);
             return Ok(if stays { Reading::Never } else { Reading::NotYet(stamp) });
         }
-        // A file that is dated ahead of our clock is ready when it has not changed since the last poll.
+        // A file whose time is ahead of our clock is ready if it has not changed since the last poll.
         if !Stamp::is_settled(stamp.modified, now) && before != Some(stamp) {
             return Ok(Reading::NotYet(stamp));
         }
-        // It might have become a pipe in the meantime.
+        // The file may have become a pipe in the meantime.
         let file = match foreign::open(&path) {
             Ok(file) => file,
             Err(e) if is_gone(&e) => return Ok(Reading::Gone),
@@ -207,7 +208,7 @@ impl Folder {
         })
     }
 
-    /// Adds a message, once, that something cannot be read.
+    /// Adds a message, only once, that something cannot be read.
     fn report(&mut self, e: &io::Error, batch: &mut Batch) {
         if !is_gone(e) && !core::mem::replace(&mut self.reported, true) {
             let path = self.place.path.display();

@@ -1,9 +1,9 @@
-//! Finds of other fuzzers, while both run: what `--sync DIR` imports.
+//! Imports the finds of other fuzzers while both run (`--sync DIR`).
 //!
-//! The common language is AFL++'s directory: each instance keeps its finds in `NAME/queue/id:…` and reads the others'
-//! (`docs/fuzzing_in_depth.md` of AFL++, "Using multiple cores"). libFuzzer and honggfuzz keep a flat directory of files.
-//! Nothing is trusted: a file may be half written, empty, huge, a pipe or a directory, or gone when it is opened.
-//! Nothing but hashes of names is saved, so a corpus of a million files takes some 20 MB (calculated).
+//! The common format is AFL++'s directory: each instance keeps its finds in `NAME/queue/id:…` and reads the others'
+//! (`docs/fuzzing_in_depth.md` of AFL++, "Using multiple cores"). libFuzzer and honggfuzz keep a flat directory of
+//! files. Nothing is trusted: a file may be incomplete, empty, huge, a pipe or a directory, or missing when it is
+//! opened. Only hashes of names are kept, so a corpus of a million files takes about 20 MB (calculated).
 
 mod folder;
 mod root;
@@ -23,17 +23,18 @@ use self::{
     root::{Owner, Root},
 };
 
-/// Pause after a poll that gave inputs.
+/// Pause after a poll that returned inputs.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Pause between two polls when none has given an input for long.
+/// Longest pause between two polls, reached when no poll has returned an input for long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A pause is at least so many times as long as the poll before it: directories of a million files take a while to list.
+/// Minimum ratio of a pause to the duration of the poll before it: listing directories of a million files takes a
+/// while.
 const PAUSE_PER_POLL: u32 = 20;
 
-/// Polls directories of other fuzzers for new inputs: finds the directories in them, reads files that nobody writes to any
-/// more, each once, in batches, with pauses that grow from 1 to 30 s while nothing comes.
+/// Polls directories of other fuzzers for new inputs. It finds the input directories in them, and reads each complete
+/// file once, in batches. While no input arrives, the pauses grow from 1 to 30 s.
 #[derive(Debug)]
 pub struct Importer {
     roots: Vec<Root>,
@@ -46,11 +47,11 @@ pub struct Importer {
 }
 
 impl Importer {
-    /// Imports from `dirs`, which need not exist yet, but never from the output directory `own` of the campaign (or of one
-    /// of its clients).
+    /// Creates an importer for `dirs`, which need not exist yet. It never imports from the output directory `own` of
+    /// the campaign (or of one of its clients).
     ///
     /// # Errors
-    /// When one of `dirs` is no directory.
+    /// When one of `dirs` is not a directory.
     pub fn new(dirs: &[PathBuf], own: &Path) -> Result<Self, Error> {
         let mut messages = Vec::new();
         for dir in dirs {
@@ -77,8 +78,8 @@ impl Importer {
         })
     }
 
-    /// What has come since the last poll, at most 2000 inputs or 4 MiB: the rest comes at the next. Empty until a pause of
-    /// 1 to 30 s is over.
+    /// The new inputs since the last poll, at most 2000 inputs or 4 MiB; the rest follows at the next poll. Empty until
+    /// a pause of 1 to 30 s has elapsed.
     pub fn poll(&mut self, now: Instant) -> Vec<Import> {
         if self.next_poll.is_some_and(|next| now < next) {
             return Vec::new();
@@ -97,7 +98,7 @@ impl Importer {
             SHORTEST_PAUSE
         };
         if batch.is_awaited {
-            // Something was half written.
+            // A file was incomplete.
             self.pause = self.pause.min(SHORTEST_PAUSE);
         }
         self.next_poll = Some(now + self.pause.max(begun.elapsed() * PAUSE_PER_POLL));
@@ -112,18 +113,18 @@ impl Importer {
         batch.imports
     }
 
-    /// Did the last poll leave something for the next one?
+    /// Whether the last poll left inputs for the next one.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.pause.is_zero()
     }
 
-    /// Messages for the user, each once: directories that cannot be read, files that are left out.
+    /// Messages for the user, each only once: directories that cannot be read, files that are left out.
     pub fn messages(&mut self) -> Vec<String> {
         core::mem::take(&mut self.messages)
     }
 
-    /// Finds the directories of inputs: other fuzzers may start later.
+    /// Finds the input directories again, because other fuzzers may start later.
     fn discover(&mut self) {
         for root in &mut self.roots {
             for place in root.places(&self.owner, &mut self.messages) {

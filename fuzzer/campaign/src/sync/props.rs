@@ -1,4 +1,4 @@
-//! Properties of foreign names: whatever they are, ours stay readable.
+//! Property tests of foreign names: whatever they are, our names stay readable.
 
 use penfuzz_directory::output::recovery;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! What a directory given as `--sync` is: AFL++'s directory of several instances, one instance, or a flat corpus.
+//! Determines the type of a directory given as `--sync`: AFL++'s directory of several instances, one instance, or a
+//! flat corpus.
 
 use std::{
     ffi::OsString,
@@ -13,43 +14,43 @@ use penfuzz_error::plain;
 
 use super::stamp::Stamp;
 
-/// The form of the names in a directory of inputs.
+/// The naming scheme of the files in an input directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// `id:000123,…`; all else is foreign.
+    /// `id:000123,…`; all other files are ignored.
     Afl,
-    /// Any, as libFuzzer and honggfuzz do it.
+    /// Any name, as libFuzzer and honggfuzz use them.
     Any,
 }
 
-/// A directory of inputs.
+/// An input directory of another fuzzer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyncSource {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// Which names.
+    /// The naming scheme of its files.
     pub naming: Naming,
-    /// Whose: the name of the instance or of the corpus.
+    /// The name of the instance or of the corpus.
     pub party: String,
 }
 
-/// Where our own directories are.
+/// The location of our own directories.
 #[derive(Debug)]
 pub struct Owner(PathBuf);
 
-/// The directories in an output directory that are ours. Others may lie beside them: AFL++ instances that were given the
-/// same output directory.
+/// The names of our own directories in an output directory. Other directories may exist next to them, for example of
+/// AFL++ instances that use the same output directory.
 const OURS: [&str; 5] = ["queue", "pending", "crashes", "hangs", "tests"];
 
 impl Owner {
-    /// `own` is the output directory of a campaign, or of a client of a farm, `DIR/c0`.
+    /// Creates the location from `own`, the output directory of a campaign, or of a client of a farm, `DIR/c0`.
     pub fn new(own: &Path) -> Self {
         let own = own.canonicalize().unwrap_or_else(|_| own.to_path_buf());
         let farm = own.parent().filter(|dir| is_client(&own) && dir.join(manifest::FILE).exists());
         Self(farm.map_or_else(|| own.clone(), Path::to_path_buf))
     }
 
-    /// Is this one of our own directories, a client's, or one that we have set aside?
+    /// Whether this is one of our own directories, a client's, or one that was set aside.
     fn has(&self, dir: &Path) -> bool {
         let Ok(dir) = dir.canonicalize() else { return false };
         match dir.strip_prefix(&self.0) {
@@ -61,14 +62,14 @@ impl Owner {
         }
     }
 
-    /// `DIR.old1`, where `--fresh` has moved an old campaign: starting over does not mean to import it.
+    /// Whether it is `DIR.old1`, to which `--fresh` has moved an old campaign: a new campaign must not import it.
     fn set_aside(&self, dir: &Path) -> bool {
         let text = |p: &Path| p.to_string_lossy().into_owned();
         text(dir).strip_prefix(&text(&self.0)).and_then(|rest| rest.strip_prefix(".old")).is_some_and(is_number)
     }
 }
 
-/// `c0`, `c17`: the directory of a client of a farm.
+/// Whether it is the directory of a client of a farm: `c0`, `c17`.
 fn is_client(dir: &Path) -> bool {
     dir.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_prefix('c')).is_some_and(is_number)
 }
@@ -77,18 +78,18 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A directory given as `--sync`, whose directories of inputs are listed again whenever it has changed.
+/// A directory given as `--sync`. Its input directories are listed again whenever it has changed.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
     /// The directories in it when it was last listed.
     directories: Vec<OsString>,
     listed: Option<SystemTime>,
-    /// It could not be read at the last poll, and the user has a message about that.
+    /// Whether it could not be read at the last poll. The user then already has a message.
     is_missing: bool,
 }
 
-/// Files by which the directory of a fuzzer is recognised that has no `queue/` yet: it is no flat corpus.
+/// Files that identify the directory of a fuzzer that has no `queue/` yet, so it is not a flat corpus.
 const MARKS: [&str; 4] = ["fuzzer_setup", "fuzzer_stats", manifest::FILE, "state.json"];
 
 impl Root {
@@ -97,7 +98,7 @@ impl Root {
         Self { path: path.to_path_buf(), directories: Vec::new(), listed: None, is_missing: !path.is_dir() }
     }
 
-    /// The directories of inputs in it that are not ours.
+    /// The input directories in it that are not ours.
     pub fn places(&mut self, owner: &Owner, messages: &mut Vec<String>) -> Vec<SyncSource> {
         match self.list() {
             Ok(()) => self.is_missing = false,
@@ -142,25 +143,27 @@ impl Root {
     }
 }
 
-/// The last part of a path, fit for a name in `queue/`.
+/// The last part of a path, converted to be part of a name in `queue/`.
 fn name_of(dir: &Path) -> String {
     let name = dir.canonicalize().ok().and_then(|d| Some(d.file_name()?.to_string_lossy().into_owned()));
     fit(&name.unwrap_or_else(|| "corpus".to_owned()))
 }
 
-/// Characters of a foreign name that are taken over: there is room for 255 in all.
+/// Maximum number of characters taken from a foreign name: a file name has room for 255.
 const LONGEST: usize = 40;
 
-/// A foreign name as a part of one of ours: commas and colons separate fields, and shells read them.
+/// Converts a foreign name to a part of one of our names: commas and colons would separate fields, and other characters
+/// are special to shells.
 pub fn fit(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
     name.chars().take(LONGEST).map(plain).collect()
 }
 
-/// Does a name belong to an input? The number of AFL++'s names, or the name itself.
+/// The source of an input by its file name: the number in AFL++'s names, or the name itself. `None` if the name is not
+/// that of an input.
 pub fn source_of(name: &str, naming: Naming) -> Option<String> {
     match naming {
-        // `id_` where the file system cannot take colons.
+        // `id_` is used on file systems that do not allow colons.
         Naming::Afl => {
             let rest = name.strip_prefix("id:").or_else(|| name.strip_prefix("id_"))?;
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -175,7 +178,7 @@ pub fn source_of(name: &str, naming: Naming) -> Option<String> {
     }
 }
 
-/// Is that a directory that is not there (yet), as opposed to one that cannot be read?
+/// Whether the error means that the directory does not exist (yet), as opposed to one that cannot be read.
 pub fn is_gone(e: &io::Error) -> bool {
     e.kind() == ErrorKind::NotFound
 }

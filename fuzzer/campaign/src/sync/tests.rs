@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-/// A directory with `own/` in it, and the time that its importer is given.
+/// A directory, and the time that is passed to its importer.
 struct Scene {
     dir: tempfile::TempDir,
     now: Instant,
@@ -31,7 +31,7 @@ impl Scene {
         path
     }
 
-    /// Writes a file just now.
+    /// Writes a file that is modified now.
     fn young(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -180,7 +180,7 @@ fn an_empty_file_is_awaited() {
     let path = scene.file("corpus/a", b"");
     let mut importer = scene.importer("corpus", "own");
     assert_eq!(scene.contents(&mut importer), [""; 0]);
-    // The directory does not change by this.
+    // This does not change the directory.
     File::options().write(true).open(&path).unwrap();
     fs::write(&path, b"1").unwrap();
     scene.file("corpus/a", b"1");
@@ -221,7 +221,7 @@ fn what_would_block_is_not_opened() {
     let mut scene = Scene::new();
     fs::create_dir_all(scene.path("corpus/directory")).unwrap();
     let pipe = CString::new(scene.path("corpus/pipe").as_os_str().as_bytes()).unwrap();
-    // SAFETY: a plain system call on a path that ends in zero.
+    // SAFETY: a plain system call on a zero-terminated path.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
     scene.file("corpus/a", b"1");
     let mut importer = scene.importer("corpus", "own");

@@ -1,4 +1,4 @@
-//! A snapshot of a farm, for the tests of what is shown.
+//! A snapshot of a farm, for tests of the displays.
 
 use penfuzz_report::Branches;
 
@@ -22,7 +22,7 @@ fn client(name: &str, role: &str, core: usize, state: &str, evaluations: u64) ->
     }
 }
 
-/// Three clients, one of which is being started again.
+/// Three clients, one of which is being restarted.
 pub fn farm() -> Snapshot {
     let find = |seconds, client: &str, what: &str| Find { seconds, client: client.to_owned(), what: what.to_owned() };
     Snapshot {

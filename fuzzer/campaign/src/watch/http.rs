@@ -1,7 +1,7 @@
-//! A server of one page over HTTP/1.1. Any process that reaches the port is a client, so clients may be hostile.
+//! A server of one page over HTTP/1.1. Any process that can reach the port is a client, so clients may be hostile.
 //!
-//! Requests are parsed by httparse, the parser of hyper. hyper itself would not bound more than is bounded here: the number of
-//! connections and the whole time of each are the business of its user, and it needs an asynchronous runtime.
+//! Requests are parsed by httparse, the parser of hyper. hyper itself would not set further limits: it leaves the
+//! number of connections and the total time of each to its user. It also needs an asynchronous runtime.
 //!
 //! | what a client does | what bounds it |
 //! | --- | --- |
@@ -11,10 +11,12 @@
 //! | silence, one byte at a time, an answer that is not read | [`PATIENCE`] for the whole connection |
 //! | many connections | [`CONNECTIONS`]; each more closes the oldest one |
 //!
-//! The oldest connection is closed, not the newest refused: a client that means well sends its request at once and has its answer
-//! before it is the oldest, whereas silent connections could hold all places until their time is over.
+//! With too many connections, the oldest one is closed instead of refusing the newest. A well-behaved client sends its
+//! request at once and has its answer before its connection is the oldest. Silent connections could otherwise occupy
+//! all places until their time limit.
 //!
-//! One thread polls all connections, so nothing here starts a thread, and memory is bounded by the product of the limits.
+//! One thread polls all connections, so this module starts no threads, and memory is bounded by the product of the
+//! limits.
 
 use std::{
     collections::VecDeque,
@@ -27,29 +29,29 @@ use std::{
 
 use penfuzz_error::Error;
 
-/// Connections at once.
+/// Maximum number of simultaneous connections.
 const CONNECTIONS: usize = 64;
 
-/// Bytes of the head of a request.
+/// Maximum size of the head of a request, in bytes.
 const REQUEST: usize = 8 * 1024;
 
-/// Headers of a request.
+/// Maximum number of headers of a request.
 const HEADERS: usize = 64;
 
-/// The whole time of a connection. Prometheus waits 10 s for an answer unless it is configured otherwise.
+/// Time limit of a connection. By default, Prometheus waits 10 s for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes that are read and dropped after the answer. Closing a connection with unread bytes would reset it, and the client could
-/// lose the answer.
+/// Maximum number of bytes that are read and dropped after the answer. Closing a connection with unread bytes would
+/// reset it, and the client could lose the answer.
 const DRAINED: usize = 64 * 1024;
 
-/// Pause after an error of `accept`, which is one of the system's (no file descriptors) and may last.
+/// Pause after a system error of `accept` (such as no file descriptors), which may last.
 const REST: Duration = Duration::from_millis(100);
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// One of those that [`reason`] has a text for.
+    /// The HTTP status; one of those that [`reason`] has a text for.
     pub status: u16,
     /// Content type of the body.
     pub kind: &'static str,
@@ -58,15 +60,15 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A sentence as plain text.
+    /// Creates an answer that is a sentence of plain text.
     #[must_use]
     pub fn sentence(status: u16, text: &str) -> Self {
         Self { status, kind: "text/plain; charset=utf-8", body: format!("{text}\n") }
     }
 }
 
-/// Answers requests for ever with `page`, whose argument is the path of the request. Methods other than GET and HEAD are refused
-/// before.
+/// Answers requests with `page`, whose argument is the path of the request. Never returns without an error. Methods
+/// other than GET and HEAD are refused before.
 ///
 /// # Errors
 /// When the listener cannot be polled.
@@ -80,18 +82,19 @@ pub fn serve(listener: &TcpListener, mut page: impl FnMut(&str) -> Answer) -> Re
     }
 }
 
-/// Waits until there is a connection or one has bytes, or its time is over.
+/// Waits until there is a new connection, a connection is ready, or its time limit is reached.
 fn wait(listener: &TcpListener, connections: &VecDeque<Connection>) {
     let polled = |fd, events| libc::pollfd { fd, events, revents: 0 };
     let mut all = vec![polled(listener.as_raw_fd(), libc::POLLIN)];
     all.extend(connections.iter().map(|c| polled(c.stream.as_raw_fd(), c.state.events())));
     let first = connections.iter().map(|c| c.deadline).min();
     let left = first.map_or(-1, |at| at.saturating_duration_since(Instant::now()).as_millis() as i32 + 1);
-    // SAFETY: the array is as long as it is said to be. Errors do not matter: every connection is tried, and none blocks.
+    // SAFETY: the array has the length passed. Errors do not matter: every connection is tried, and none blocks.
     unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, left) };
 }
 
-/// Accepts what is there, up to as many as there may be: those accepted are served before there are more.
+/// Accepts waiting connections, at most as many as are allowed: the accepted ones are served before further ones are
+/// accepted.
 fn accept(listener: &TcpListener, connections: &mut VecDeque<Connection>) {
     for _ in 0..CONNECTIONS {
         match listener.accept() {
@@ -121,9 +124,9 @@ struct Connection {
 enum State {
     /// The bytes of the request so far.
     Reading(Vec<u8>),
-    /// The answer, and how much of it is sent.
+    /// The answer, and the number of its bytes sent so far.
     Writing(Vec<u8>, usize),
-    /// The answer is sent; so many bytes more are read and dropped.
+    /// The answer is sent. Up to this number of further bytes is read and dropped.
     Draining(usize),
 }
 
@@ -142,7 +145,7 @@ impl Connection {
         Some(Self { stream, deadline: Instant::now() + PATIENCE, state: State::Reading(Vec::new()) })
     }
 
-    /// Reads and writes what is possible without waiting. Is the connection still of use?
+    /// Reads and writes what is possible without blocking. Returns whether the connection stays open.
     fn advance(&mut self, page: &mut impl FnMut(&str) -> Answer) -> bool {
         while Instant::now() < self.deadline {
             match self.step(page) {
@@ -155,7 +158,7 @@ impl Connection {
         false
     }
 
-    /// One read or write; false at the end of the connection.
+    /// Performs one read or write. Returns false at the end of the connection.
     fn step(&mut self, page: &mut impl FnMut(&str) -> Answer) -> std::io::Result<bool> {
         let mut chunk = [0; 1024];
         match &mut self.state {
@@ -185,7 +188,7 @@ impl Connection {
     }
 }
 
-/// The answer to a request, with its head; `None` as long as the request is not complete.
+/// The answer to a request, with its head; `None` as long as the request is incomplete.
 fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Answer) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);

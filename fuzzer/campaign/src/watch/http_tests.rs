@@ -1,8 +1,8 @@
-//! Clients that mean well, and others.
+//! Tests with well-behaved and hostile clients.
 
 use super::*;
 
-/// A server of `page` for every path but `/none`; its address.
+/// Starts a server of `page` for every path but `/none`; returns its address.
 fn start() -> std::net::SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +20,7 @@ fn connect(address: std::net::SocketAddr) -> TcpStream {
     stream
 }
 
-/// All that the server answers until it closes the connection.
+/// The complete answer of the server, until it closes the connection.
 fn answer_to(address: std::net::SocketAddr, request: &[u8]) -> String {
     let mut stream = connect(address);
     stream.write_all(request).unwrap();
@@ -29,7 +29,7 @@ fn answer_to(address: std::net::SocketAddr, request: &[u8]) -> String {
 
 fn rest(mut stream: TcpStream) -> String {
     let mut all = Vec::new();
-    // A connection that is reset has no more to say either.
+    // A reset connection also ends the answer.
     let _ = stream.read_to_end(&mut all);
     String::from_utf8(all).unwrap()
 }
@@ -99,7 +99,7 @@ fn a_head_without_end_is_refused() {
     }
 }
 
-/// Sends until the server closes the connection; how many bytes it took.
+/// Sends bytes until the server closes the connection. Returns the number of bytes sent.
 fn flood(address: std::net::SocketAddr, begin: &[u8], again: &[u8]) -> usize {
     let mut stream = connect(address);
     stream.set_write_timeout(Some(2 * PATIENCE)).unwrap();
@@ -129,7 +129,7 @@ fn pipelined_requests_have_one_answer() {
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
 }
 
-/// A client that drips, and one that is silent, are closed when their time is over.
+/// A client that sends slowly, and one that is silent, are closed at their time limit.
 #[test]
 fn slow_clients_are_closed() {
     let address = start();
@@ -149,7 +149,7 @@ fn a_client_is_served_among_many_hostile_ones() {
     let silent: Vec<_> = (0..200).map(|_| connect(address)).collect();
     expect_service(address);
     for mut stream in &silent {
-        // Most were closed by now.
+        // Most connections are closed by now.
         let _ = stream.write_all(b"GET / HTTP/1.1\r\nA");
     }
     let more: Vec<_> = (0..200).map(|_| connect(address)).collect();

@@ -9,7 +9,7 @@ use super::{Snapshot, Watcher};
 /// Time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// The watcher: the last snapshot that was not written yet.
+/// The watcher. It holds the last snapshot that was not written yet.
 pub struct Json {
     last_line: Instant,
     last: Option<Snapshot>,
@@ -34,7 +34,7 @@ impl Watcher for Json {
         if now.function.is_empty() {
             return;
         }
-        // For `end`, which may be called at any time and has no snapshot.
+        // Kept for `end`, which may be called at any time and gets no snapshot.
         self.last = Some(now.clone());
         if self.last_line.elapsed() >= LINE_EVERY {
             self.end();

@@ -1,4 +1,4 @@
-//! `--monitor lines`: one line that is redrawn on a terminal; elsewhere a line every five seconds.
+//! `--monitor lines`: one line that is redrawn on a terminal; otherwise one line every five seconds.
 
 use std::{
     fmt::Write,
@@ -11,7 +11,7 @@ use penfuzz_report::words::Words;
 
 use super::{Snapshot, Watcher};
 
-/// Time between two lines where they cannot be redrawn.
+/// Time between two lines if they cannot be redrawn.
 pub const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows a campaign on standard error.
@@ -24,7 +24,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// A watcher that shows its first line when the search begins.
+    /// Creates a watcher that shows its first line when the search begins.
     #[must_use]
     pub fn new() -> Self {
         let now = Instant::now();
@@ -103,7 +103,7 @@ pub fn line(now: &Snapshot) -> String {
     line
 }
 
-/// A count in at most five characters: `950`, `12.3k`, `4.56M`.
+/// Formats a count in at most five characters: `950`, `12.3k`, `4.56M`.
 #[must_use]
 pub fn short(n: f64) -> String {
     let (scaled, unit) = match n {

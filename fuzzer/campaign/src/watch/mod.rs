@@ -1,8 +1,8 @@
-//! Shows a campaign while it runs: the supervisor makes a [`Snapshot`] several times a second, and each file here shows it in
-//! one way.
+//! Shows a campaign while it runs. The supervisor creates a [`Snapshot`] several times a second, and each submodule
+//! displays it in one way.
 //!
-//! The supervisor also writes the snapshot to `DIR/status.json`. What does not need its terminal reads that file: another process
-//! serves it to Prometheus, `penfuzz status` prints it.
+//! The supervisor also writes the snapshot to `DIR/status.json`. Displays that do not need its terminal read that file:
+//! another process serves it to Prometheus, and `penfuzz status` prints it.
 //!
 //! | `--monitor` | file |
 //! | --- | --- |
@@ -25,7 +25,7 @@ use penfuzz_error::Error;
 
 pub use snapshot::*;
 
-/// A way to show a campaign, `--monitor`.
+/// A way to show a campaign (`--monitor`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Monitor {
     /// A dashboard that fills the terminal.
@@ -40,16 +40,16 @@ pub enum Monitor {
 
 /// Shows a campaign on the terminal.
 pub trait Watcher {
-    /// Shows the snapshot `now`, if it is time to; called about 20 times a second. It must not block, start threads, or change
-    /// signal handlers: the supervisor forks.
+    /// Shows the snapshot `now`, if it is due. Called about 20 times a second. It must not block, start threads, or
+    /// change signal handlers, because the supervisor forks.
     fn tick(&mut self, now: &Snapshot);
 
-    /// Restores the terminal: the campaign has ended, or is about to print something.
+    /// Restores the terminal, when the campaign has ended or is about to print something.
     fn end(&mut self);
 }
 
-/// The watchers for `monitors`; for none of them [`lines`], unless `quiet`. [`Monitor::Prometheus`] has no watcher: it is served
-/// by another process.
+/// Creates the watchers for `monitors`; without any, [`lines`] unless `quiet`. [`Monitor::Prometheus`] has no watcher:
+/// another process serves it.
 ///
 /// # Errors
 /// When two of them would write to the same standard error.

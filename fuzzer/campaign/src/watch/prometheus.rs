@@ -1,7 +1,7 @@
-//! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with the figures of `DIR/status.json`, in the text format of
-//! `OpenMetrics`, which Prometheus reads.
+//! `--monitor prometheus=ADDRESS:PORT`: answers `GET /metrics` with the figures of `DIR/status.json`, in the text
+//! format of `OpenMetrics`, which Prometheus reads.
 //!
-//! The supervisor calls [`bind`], so that a port in use is an error at once. [`serve`] runs in a process of its own: a
+//! The supervisor calls [`bind`], so that a port in use is reported at once. [`serve`] runs in a separate process: a
 //! hostile client can keep only that process busy.
 
 use std::{
@@ -30,7 +30,7 @@ const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// Listens on `address`.
 ///
 /// # Errors
-/// When the address is not this machine's or the port is taken.
+/// When the address does not belong to this machine or the port is in use.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     TcpListener::bind(address).map_err(|e| {
         Error::new(format!("cannot listen on {address} for Prometheus: {}; give another address or port", plain(&e)))
@@ -59,7 +59,7 @@ fn page(path: &str, dir: &Path) -> Answer {
     }
 }
 
-/// The state as Prometheus reads it.
+/// Formats the status for Prometheus.
 ///
 /// # Errors
 /// Never: the text is written to memory.
@@ -82,7 +82,7 @@ struct Figure<T> {
 }
 
 enum Value<T> {
-    /// Only grows while the process that counts lives. Prometheus appends `_total` to the name.
+    /// A counter: it only grows while the counting process lives. Prometheus appends `_total` to the name.
     Counter(fn(&T) -> f64),
     Gauge(fn(&T) -> f64),
 }

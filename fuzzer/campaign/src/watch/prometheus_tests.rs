@@ -1,4 +1,4 @@
-//! The answers that Prometheus gets.
+//! Tests of the answers to Prometheus.
 
 use std::{
     io::{Read, Write},
@@ -8,7 +8,7 @@ use std::{
 use super::*;
 use crate::watch::{example, write};
 
-/// The whole answer to a request of the status in `dir`.
+/// The complete answer to a request of the status in `dir`.
 fn ask(dir: &Path, request: &str) -> String {
     let listener = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let address = listener.local_addr().unwrap();

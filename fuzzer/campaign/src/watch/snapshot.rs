@@ -1,4 +1,4 @@
-//! The state of a campaign at one moment.
+//! The state of a campaign at one moment, which all displays show.
 
 use std::{
     path::Path,
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use penfuzz_report::Branches;
 use penfuzz_system::files::{atomic, foreign};
 
-/// The file in the output directory.
+/// The name of the file in the output directory.
 pub const FILE: &str = "status.json";
 
-/// Version of the file.
+/// Version of the file format.
 pub const SCHEMA: u32 = 1;
 
 /// A campaign at one moment; the content of `status.json`.
@@ -22,49 +22,49 @@ pub const SCHEMA: u32 = 1;
 pub struct Snapshot {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// The target as the user named it.
+    /// The target as given on the command line.
     pub target: String,
-    /// The function under test; empty as long as the target is being loaded.
+    /// The function under test; empty while the target is being loaded.
     pub function: String,
-    /// The output directory as the user named it; empty as long as it is not known.
+    /// The path of the output directory; empty until it is known.
     pub directory: String,
     /// Process id of the supervisor.
     pub pid: u32,
-    /// When this was taken, in seconds since 1970.
+    /// When the snapshot was taken, in seconds since 1970.
     pub updated: u64,
     /// Seconds of search, over all resumed parts.
     pub seconds: f64,
     /// Seconds of search in this run.
     pub seconds_of_run: f64,
-    /// `running`, or why it ended, as in `report.json`.
+    /// `running`, or why the campaign ended, as in `report.json`.
     pub stop_reason: String,
-    /// What is searched for.
+    /// The goals of the search.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
-    /// Counts of the client that has covered most: clients send each other what they find.
+    /// The counts of the client that has covered most; clients send each other their finds.
     pub branches: Branches,
-    /// Calls of the representing function, of all clients and resumed parts.
+    /// Number of evaluations of all clients and resumed parts.
     pub evaluations: u64,
     /// Evaluations per second over the last few seconds, of all clients.
     pub evaluations_per_second: f64,
-    /// Inputs in `queue/` of all clients.
+    /// Number of inputs in `queue/` of all clients.
     pub kept: u64,
-    /// Crashes at distinct places.
+    /// Number of crashes at distinct places.
     pub crashes: u64,
-    /// Hangs at distinct places.
+    /// Number of hangs at distinct places.
     pub hangs: u64,
-    /// Finds that could not be written yet, because the disk is full or fails.
+    /// Number of finds that could not be written yet, because the disk is full or fails.
     pub unwritten: u64,
-    /// Seconds since a branch was covered for the first time; since the start of this run when none was.
+    /// Seconds since a branch was last covered for the first time; since the start of this run if none was.
     pub since_last_find: f64,
-    /// One per client, by name.
+    /// The clients, sorted by name.
     pub clients: Vec<Client>,
-    /// Present when there are several clients or machines.
+    /// Present if there are several clients or machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broker: Option<Broker>,
     /// The last finds, newest last.
     pub finds: Vec<Find>,
-    /// What went wrong while the campaign goes on, newest last: full disk, clients that died, links that broke.
+    /// Problems that did not end the campaign, newest last: a full disk, clients that died, links that broke.
     pub messages: Vec<String>,
 }
 
@@ -78,42 +78,42 @@ pub struct Client {
     /// The core it is bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<usize>,
-    /// Process id; 0 while it is being started again.
+    /// Process id; 0 while it is being restarted.
     pub pid: u32,
     /// `starting`, `searching`, `stopped` (by SIGSTOP or a debugger) or `ended`.
     pub state: String,
-    /// Times it was started again after it had been killed.
+    /// Number of restarts after it was killed.
     pub restarts: u32,
-    /// Calls of the representing function, over all resumed parts.
+    /// Number of evaluations, over all resumed parts.
     pub evaluations: u64,
     /// Evaluations per second over the last few seconds.
     pub evaluations_per_second: f64,
-    /// Branches covered, by its own count.
+    /// Number of branches covered, by its own count.
     pub covered: u64,
-    /// Branches saturated, by its own count.
+    /// Number of branches saturated, by its own count.
     pub saturated: u64,
-    /// Inputs in its `queue/`.
+    /// Number of inputs in its `queue/`.
     pub kept: u64,
-    /// Inputs in its `crashes/`.
+    /// Number of inputs in its `crashes/`.
     pub crashes: u64,
-    /// Inputs in its `hangs/`.
+    /// Number of inputs in its `hangs/`.
     pub hangs: u64,
 }
 
 impl Client {
-    /// Does its process exist?
+    /// Whether its process exists, by its state.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         matches!(self.state.as_str(), "searching" | "stopped")
     }
 }
 
-/// The broker that carries finds between clients and machines.
+/// The broker, which forwards finds between clients and machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Broker {
-    /// The port that other machines may connect to; 0 when there is none.
+    /// The port that other machines may connect to; 0 if there is none.
     pub port: u16,
-    /// Times it was started again.
+    /// Number of restarts.
     pub restarts: u32,
     /// The other machines.
     pub peers: Vec<Peer>,
@@ -122,44 +122,45 @@ pub struct Broker {
 /// Another machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Host and port as given by the user, or the address from which it connected.
+    /// Host and port as given on the command line, or the address from which it connected.
     pub address: String,
-    /// Is there a connection?
+    /// Whether it is connected.
     pub connected: bool,
-    /// Finds received from it.
+    /// Number of finds received from it.
     pub received: u64,
 }
 
 /// One find.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Find {
-    /// Seconds of search.
+    /// Seconds of search at the find.
     pub seconds: f64,
     /// Name of the client.
     pub client: String,
-    /// `2 branches, 17 of 20 covered`, `crash`, `hang`.
+    /// A description: `2 branches, 17 of 20 covered`, `crash`, `hang`.
     pub what: String,
 }
 
-/// Seconds since 1970; 0 before.
+/// The current time in seconds since 1970; 0 before 1970.
 #[must_use]
 pub fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-/// Writes the status into `dir`, every second. It is not flushed: after a crash of the machine it is of no use.
+/// Writes the status into `dir`; called every second. It is not flushed, because it is of no use after a crash of the
+/// machine.
 ///
 /// # Errors
-/// Those of the file system.
+/// File system errors.
 pub fn write(dir: &Path, snapshot: &Snapshot) -> std::io::Result<()> {
     let text = serde_json::to_vec_pretty(snapshot).map_err(std::io::Error::other)?;
     atomic::replace(&dir.join(FILE), &text)
 }
 
-/// Reads the status of a campaign.
+/// Reads the status of the campaign in `dir`.
 ///
 /// # Errors
-/// Those of the file system, and when the file has another version.
+/// File system errors, and when the file has another version.
 pub fn read(dir: &Path) -> std::io::Result<Snapshot> {
     let bytes = foreign::read_own(&dir.join(FILE), foreign::LONGEST_TEXT)?;
     let snapshot: Snapshot = serde_json::from_slice(&bytes).map_err(std::io::Error::other)?;

@@ -1,4 +1,5 @@
-//! The status of a campaign from the files in its output directory: is it running, has it finished, was it killed?
+//! Determines the status of a campaign from the files in its output directory: whether it runs, has finished, or was
+//! killed.
 
 use std::{fmt::Write, fs::TryLockError, path::Path};
 
@@ -18,10 +19,10 @@ use serde::Serialize;
 
 use super::{Client, Find, Snapshot, lines::short, seconds_since_1970};
 
-/// A running campaign writes its status more often than this, in seconds.
+/// Maximum age in seconds of the status of a running campaign; it is normally written more often.
 const FRESH: u64 = 10;
 
-/// Finds and messages that are listed.
+/// Maximum number of finds, and of messages, that are listed.
 const LISTED: usize = 5;
 
 /// Whether a campaign runs.
@@ -32,30 +33,30 @@ pub enum Life {
     Running,
     /// It ended by itself, and its report is written.
     Finished,
-    /// Its processes are gone, and it has not finished.
+    /// Its processes have ended, but it has not finished.
     Killed,
 }
 
-/// What `penfuzz status` shows.
+/// The data that `penfuzz status` shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
     /// Whether it runs.
     #[serde(rename = "life")]
     pub life: Life,
-    /// Seconds since its status was written; `None` without one.
+    /// Seconds since its status was written; `None` if there is no status file.
     pub last_seen: Option<u64>,
-    /// Its last status; of a campaign without a status file, the figures of its report.
+    /// Its last status. Without a status file, the figures of its report.
     pub status: Snapshot,
-    /// The crashes of its report, one per distinct place.
+    /// The crashes in its report, one per distinct place.
     pub crashes: Vec<Finding>,
-    /// The hangs of its report, one per distinct place.
+    /// The hangs in its report, one per distinct place.
     pub hangs: Vec<Finding>,
 }
 
 /// Reads the status of the campaign in `dir`.
 ///
 /// # Errors
-/// When `dir` is no directory of a campaign, or of one that has not begun to search.
+/// When `dir` is not the directory of a campaign, or the campaign has not begun to search.
 pub fn read(dir: &Path) -> Result<Status, Error> {
     let written = super::read(dir);
     let report = json::read(&dir.join(json::FILE)).ok();
@@ -67,7 +68,7 @@ pub fn read(dir: &Path) -> Result<Status, Error> {
         }
         (Err(_), Some(report)) => (of_report(&report), None),
         (Err(e), None) => {
-            // Fails with a better message in a directory that is not a campaign's.
+            // Fails with a better message if the directory is not that of a campaign.
             manifest::read(dir)?;
             return Err(penfuzz_error::at(
                 dir,
@@ -79,7 +80,7 @@ pub fn read(dir: &Path) -> Result<Status, Error> {
     Ok(Status { life: life(&status, last_seen, dir), last_seen, status, crashes, hangs })
 }
 
-/// The figures of a report, of a campaign that was written before there were status files.
+/// The figures of a report, for a campaign of a version without status files.
 fn of_report(report: &Report) -> Snapshot {
     Snapshot {
         schema: super::SCHEMA,
@@ -102,8 +103,9 @@ fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
         return Life::Finished;
     }
     let alive = match last_seen {
-        // An old process id may belong to another process by now, and a stopped campaign writes no status: the lock decides.
-        // A fresh status is not checked so: its next worker could find the directory locked by this process.
+        // An old process id may belong to another process by now, and a stopped campaign writes no status, so the lock
+        // decides. For a fresh status the lock is not tested: the next worker could find the directory locked by this
+        // process.
         Some(seen) if seen <= FRESH && !is_from_the_future(status) => exists(status.pid),
         Some(_) => exists(status.pid) && is_locked(dir),
         None => is_locked(dir),
@@ -111,12 +113,12 @@ fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
     if alive { Life::Running } else { Life::Killed }
 }
 
-/// Was the status written later than now? Clocks may be set back.
+/// Whether the status is dated later than now. Clocks may be set back.
 fn is_from_the_future(status: &Snapshot) -> bool {
     status.updated > seconds_since_1970() + FRESH
 }
 
-/// Does a process of this id exist?
+/// Whether a process with this id exists.
 fn exists(pid: u32) -> bool {
     if pid == 0 || pid > i32::MAX as u32 {
         return false;
@@ -126,7 +128,7 @@ fn exists(pid: u32) -> bool {
     !refused || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
-/// Has a campaign locked its directory?
+/// Whether a campaign has locked its directory.
 fn is_locked(dir: &Path) -> bool {
     foreign::open_own(&dir.join(directory::LOCK))
         .is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))

@@ -1,4 +1,4 @@
-//! The status of directories.
+//! Tests of the status of output directories.
 
 use penfuzz_directory::output::reports::write_all;
 use penfuzz_report::example as report_example;
@@ -6,7 +6,7 @@ use penfuzz_report::example as report_example;
 use super::*;
 use crate::watch::{example, write};
 
-/// An id that no process has: higher than the kernel assigns.
+/// A process id that no process has: the kernel assigns lower ones.
 const NO_PROCESS: u32 = i32::MAX as u32;
 
 fn written(change: impl FnOnce(&mut Snapshot)) -> (tempfile::TempDir, Status) {

@@ -1,4 +1,4 @@
-//! When the campaign writes, and what happens when it cannot: one message, and another attempt every second.
+//! Schedules the writes of a campaign, and handles their failure: one message, and another attempt every second.
 
 use std::{
     io::{self, ErrorKind},
@@ -11,11 +11,12 @@ use penfuzz_error::{Error, at};
 
 use crate::worker_shm::WorkerShm;
 
-/// Time from the start to the first writing of finds. Most finds come in the first milliseconds, and are written together.
+/// Time from the start to the first write of finds. Most finds are made in the first milliseconds, and are written
+/// together.
 const FIRST: Duration = Duration::from_millis(50);
-/// Time between two writings of finds.
+/// Time between two writes of finds.
 const EVERY: Duration = Duration::from_millis(100);
-/// The same as long as nothing can be written.
+/// The same time while writing fails.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// When to write next, and whether the last attempt failed.
@@ -32,20 +33,21 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// Should finds be written now?
+    /// Whether finds should be written now.
     #[must_use]
     pub fn is_due(&self) -> bool {
         Instant::now() >= self.due
     }
 
-    /// Did the last attempt fail?
+    /// Whether the last attempt failed.
     #[must_use]
     pub const fn is_failing(&self) -> bool {
         self.failing
     }
 
-    /// Notes the result of an attempt, after which `unwritten` finds are not on the disk yet, and `missing` ones not any more. The
-    /// user gets a message when writing begins to fail, and when it succeeds again.
+    /// Records the result of an attempt. `unwritten` is the number of finds that are not on disk yet, and `missing` the
+    /// number of finds whose files were removed from it. The user gets a message when writing begins to fail, and when
+    /// it succeeds again.
     pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, missing: usize, shm: &WorkerShm) {
         match done {
             Err(e) if !self.failing => shm.warn(&format!(
@@ -63,7 +65,7 @@ impl Disk {
     }
 }
 
-/// What the user can do.
+/// Advice to the user for this kind of error.
 fn advice(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space there",
@@ -74,7 +76,7 @@ fn advice(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The error of a campaign that ends while the disk fails.
+/// The error of a campaign that ends while writing fails.
 #[must_use]
 pub fn lost(dir: &Path, e: &io::Error, losses: Losses) -> Error {
     let Losses { unwritten, missing, on_disk } = losses;

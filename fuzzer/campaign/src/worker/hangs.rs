@@ -1,4 +1,4 @@
-//! How a worker distinguishes inputs that hang from those that only take long: [`long_input`].
+//! Distinguishes inputs that hang from inputs that only run long, with [`long_input`].
 
 use libafl::{
     HasMetadata,
@@ -16,8 +16,8 @@ use penfuzz_executor::{Fault, HasEvaluator};
 use super::{Campaign, Executor, State};
 
 impl Campaign<'_> {
-    /// Decides on the solutions that have used up their fuel and are new. The supervisor sees no progress meanwhile, as during
-    /// a report.
+    /// Classifies the new solutions that have exhausted their fuel. Meanwhile the supervisor sees no progress, as
+    /// during a report.
     pub(super) fn judge_hangs(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
         while self.judged_solutions < state.solutions().count() {
             let id = state.solutions().nth(self.judged_solutions);
@@ -54,7 +54,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Its branches count as those of any input that returns.
+    /// Keeps a long-running input. Its branches count like those of any input that returns.
     fn keep_long(
         &mut self,
         bytes: &[u8],
@@ -65,7 +65,7 @@ impl Campaign<'_> {
     ) -> Result<(), Error> {
         state.metadata_or_insert_with(LongPlaces::default).0.insert(place);
         let saturation = state.metadata_mut::<Saturation>()?;
-        // They may come from a file that somebody has edited.
+        // The branches may come from an edited file.
         long.covers.retain(|b| (*b as usize) < saturation.len());
         saturation.cover(&long.covers, false);
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;

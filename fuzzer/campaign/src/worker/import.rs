@@ -1,4 +1,4 @@
-//! Imports what other fuzzers find: evaluated like seeds, kept if it saturates a branch.
+//! Imports the finds of other fuzzers. They are evaluated like seeds, and kept if they saturate a branch.
 
 use std::{
     collections::VecDeque,
@@ -19,24 +19,26 @@ use crate::{
     worker_shm::WorkerShm,
 };
 
-/// Longest time of imports between two turns of the search: a corpus may have a million inputs, or inputs that hang.
+/// Maximum time of imports between two rounds of the search: a corpus may have a million inputs, or inputs that hang.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Deaths of workers under one input after which it is not imported again. One may be chance: another process killed the worker.
+/// Number of worker deaths under one input after which it is not imported again. A single death may be chance: another
+/// process may have killed the worker.
 const TOO_MANY_DEATHS: usize = 2;
 
 /// Inputs of other fuzzers that are not evaluated yet.
 pub(super) struct Imports {
     importer: Importer,
     waiting: VecDeque<Import>,
-    /// The part `op` in the names of kept inputs, while an import is being evaluated.
+    /// The part `op` in the names of kept inputs while an import is evaluated.
     op: Option<String>,
-    /// The next slice begins after as much time of search as the last slice took.
+    /// When the next slice begins: the search gets as much time as the last slice took.
     next_slice: Instant,
 }
 
 impl Imports {
-    /// `None` when there is no directory to import from. Only the first worker warns about directories that cannot be used.
+    /// Returns `None` if there is no directory to import from. Only the first worker warns about directories that
+    /// cannot be used.
     pub(super) fn begin(dirs: &[PathBuf], own: &Path, is_first: bool) -> Result<Option<Self>, Error> {
         if dirs.is_empty() {
             return Ok(None);
@@ -49,13 +51,13 @@ impl Imports {
         Ok(Some(Self { importer, waiting, op: None, next_slice: Instant::now() }))
     }
 
-    /// The part `op` in the names of inputs that are kept now; `None` when the search found them.
+    /// The part `op` in the names of inputs that are kept now; `None` if the search found them.
     pub(super) fn op(&self) -> Option<&str> {
         self.op.as_deref()
     }
 
-    /// Polls the directories when all inputs are evaluated; true when some wait and it is their turn. Messages for the user go to
-    /// `shm`.
+    /// Polls the directories if all inputs are evaluated. Returns whether inputs are waiting and may be evaluated now.
+    /// Messages for the user go to `shm`.
     fn fill(&mut self, now: Instant, shm: &WorkerShm) -> bool {
         if now < self.next_slice {
             return false;
@@ -75,7 +77,7 @@ impl Imports {
 }
 
 impl Campaign<'_> {
-    /// Evaluates some inputs of other fuzzers; true when more are waiting.
+    /// Evaluates some inputs of other fuzzers. Returns whether more are waiting.
     pub(super) fn import<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -109,8 +111,9 @@ impl Campaign<'_> {
         }
     }
 
-    /// An input in the size that the function takes, so that what is kept is what was evaluated: cut, and continued with
-    /// zeros unless the size is an argument. `None` for one that has killed workers.
+    /// Truncates or zero-extends an input to the size that the function takes, so that the kept input is the one
+    /// evaluated. If the size is an argument, the input is not extended. `None` for an input that has killed workers
+    /// repeatedly.
     pub(super) fn fitted(&self, mut bytes: Vec<u8>, executor: &Executor) -> Option<Vec<u8>> {
         let evaluator = executor.evaluator();
         let given = bytes.len().min(evaluator.input_size());
@@ -127,7 +130,8 @@ impl Campaign<'_> {
         (deaths < TOO_MANY_DEATHS).then_some(bytes)
     }
 
-    /// Notes that a worker died under this input, so that it is not imported too often. In the size that the function takes.
+    /// Records that a worker died under this input, so that it is not imported too often. The input must have the size
+    /// that the function takes.
     pub(super) fn note_death_under(&mut self, fatal_input: &[u8]) {
         if self.imports.is_some() || self.exchange.is_some() {
             let fatal_inputs = &mut self.store.saved.fatal_inputs;

@@ -1,5 +1,5 @@
-//! How a worker keeps what it finds: noted in memory at once, written to the disk together every 100 ms, and shown once it is
-//! there.
+//! Keeps the finds of a worker: they are noted in memory at once, written to disk together every 100 ms, and displayed
+//! once they are on disk.
 
 use core::sync::atomic::Ordering;
 use std::io;
@@ -18,18 +18,18 @@ use penfuzz_mutators::view::Kind;
 use super::{Campaign, End, Executor, State, import};
 use crate::{assembly as outcome, saved_state, worker::disk, worker_shm::StopReason};
 
-/// Seconds between two writings of state, statistics and reports.
+/// Seconds between two writes of state, statistics and reports.
 const STATE_EVERY: f64 = 5.0;
 
-/// The same for the state after a worker was killed: what is not saved when the next one dies is lost.
+/// The same time for the state after a worker was killed: unsaved state is lost if the next worker dies.
 const STATE_AFTER_DEATH: f64 = 0.2;
 
-/// The time between two reports of a running campaign in units of the time that a report takes: where thousands of branches are
-/// covered, that is seconds.
+/// The time between two reports of a running campaign, as a multiple of the time that a report takes: with thousands of
+/// covered branches, a report takes seconds.
 const REPORT_PAUSE: f64 = 20.0;
 
 impl Campaign<'_> {
-    /// Notes new finds; when it is time, writes them to the disk and then updates the counters in the shared memory.
+    /// Notes new finds. If a write is due, writes them to disk and then updates the counters in shared memory.
     pub(super) fn sync(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
         self.hold.come_back();
         self.judge_hangs(executor, state)?;
@@ -49,11 +49,12 @@ impl Campaign<'_> {
         self.sync_faults(state)
     }
 
-    /// Writes what is due, then updates the counters. When the disk fails, everything is kept in memory and tried again.
+    /// Writes everything that is due, then updates the counters. If writing fails, all data stays in memory and is
+    /// written at the next attempt.
     pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let _pause = self.shm.without_evaluations();
         self.hold.come_back();
-        // What is only in the journal would be lost when the journal is emptied.
+        // Finds that are only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
         let missing = if done.is_ok() && self.disk.is_failing() { self.store.losses().missing } else { 0 };
@@ -63,7 +64,7 @@ impl Campaign<'_> {
     }
 
     fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
-        // Any of the files may be the one that failed.
+        // After a failure, any of the files may be the one that failed.
         let all = self.disk.is_failing() || executor.evaluator().is_worn_out();
         let seconds = self.shm.seconds(self.begun);
         if let Err(e) = self.write_finds() {
@@ -117,7 +118,7 @@ impl Campaign<'_> {
         }
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
         for i in self.synced_solutions..self.judged_solutions {
-            // None for an input that has returned with more fuel.
+            // There is no fault if the input has returned with more fuel.
             let Ok(fault) = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>().cloned() else { continue };
             let mut bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
             self.layout.normalise(&mut bytes);
@@ -127,8 +128,9 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Keeps an input of a function without branches, so that it has a test, too: 1 for the first argument, 2 for the second, and so
-    /// on, since equal arguments would not show an exchange of two. An earlier worker that died may have died of it.
+    /// Keeps one input of a function without branches, so that it has a test, too: 1 for the first argument, 2 for the
+    /// second, and so on, because equal arguments would not reveal swapped arguments. Skipped if an earlier worker
+    /// died, because this input may be the cause.
     fn keep_any(&mut self, executor: &mut Executor) {
         if !self.store.queue().is_empty() || self.store.saved.workers > 1 {
             return;
@@ -160,7 +162,7 @@ impl Campaign<'_> {
         set(&self.shm.hangs, files.hangs);
         set(&self.shm.unwritten, self.store.unwritten());
         if self.store.unwritten() == 0 {
-            // Only what is on the disk is shown.
+            // Only finds that are on disk are displayed.
             set(&self.shm.covered, covered);
             set(&self.shm.covered_by_crash, saturation.covered_by_crash_only());
             set(&self.shm.saturated, saturated);
@@ -189,7 +191,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Copies to the store what `state.json` holds of the state of LibAFL.
+    /// Copies to the store the part of the LibAFL state that `state.json` holds.
     fn remember(&mut self, executor: &Executor, state: &State) -> Result<(), Error> {
         saved_state::remember(state, &mut self.store.saved)?;
         saved_state::remember_progress(executor.evaluator(), state, &mut self.store.saved)?;
@@ -212,7 +214,7 @@ impl Campaign<'_> {
         }
         self.update_counters(state.metadata::<Saturation>()?);
         if self.fresh.as_ref().is_some_and(Zygote::is_lost) {
-            // The report lacks what could not be replayed: the next worker writes another one.
+            // The report lacks inputs that could not be replayed: the next worker writes another one.
             return Ok(End::WornOut);
         }
         match done {
@@ -222,7 +224,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Writes statistics and reports, also of a campaign that still runs.
+    /// Writes statistics and reports, also during a running campaign.
     fn write_reports(
         &mut self,
         stop: StopReason,
@@ -232,7 +234,7 @@ impl Campaign<'_> {
         self.write_afl(stop, executor.evaluator().evaluations(), state)?;
         let saturation = state.metadata::<Saturation>()?;
         let begun = self.shm.seconds(self.begun);
-        // The next process writes it: a child of this one may find the heap of the C library locked.
+        // The next worker writes the report: in a child of this process, the heap of the C library may be locked.
         let is_late = executor.evaluator().is_worn_out();
         let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {

@@ -1,4 +1,4 @@
-//! The worker: loads the target, runs the stages until the end, writes the report.
+//! The worker process: loads the target, runs the stages until the end, and writes the report.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -55,14 +55,15 @@ mod progress;
 mod restore;
 mod share_finds;
 
-/// How a worker ends that did not fail.
+/// How a worker that did not fail ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The report is written.
     Finished,
-    /// The target left too much memory behind: another worker should go on.
+    /// The process needs a restart, for example because the target leaked too much memory: another worker should
+    /// continue.
     WornOut,
-    /// The report is written. Nothing new was found for a while: [`Options::patience`].
+    /// The report is written. Nothing new was found for [`Options::patience`].
     Stuck,
 }
 
@@ -70,51 +71,51 @@ type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryC
 type Manager = SimpleEventManager<BytesInput, NopMonitor, State>;
 type Executor = PenExecutor<(PenObserver, ())>;
 
-/// Mutants of one turn of havoc when it is the only stage.
+/// Mutants per round of havoc when it is the only stage.
 const HAVOC_ALONE: u64 = 4096;
 
-/// Which client a worker is.
+/// Identifies a client.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// Its number, from 0.
     pub number: usize,
-    /// Clients on this machine.
+    /// The number of clients on this machine.
     pub clients: usize,
-    /// Its output directory; the default one if `None`.
+    /// Its output directory; `None` for the default one.
     pub dir: Option<PathBuf>,
-    /// Its place among several clients; `None` for a client that is alone.
+    /// Its membership in a farm of several clients; `None` for a single client.
     pub farm: Option<FarmMember>,
 }
 
 impl ClientConfig {
-    /// Its name, and that of its directory if there are several.
+    /// Its name, which is also the name of its directory if there are several clients.
     #[must_use]
     pub fn name(&self) -> String {
         cluster::client_name(self.number)
     }
 }
 
-/// The place of a client among others.
+/// The membership of a client in a farm.
 #[derive(Debug, Clone)]
 pub struct FarmMember {
-    /// The directory that holds those of all clients.
+    /// The directory that contains the directories of all clients.
     pub root: PathBuf,
-    /// Its stages, if the search has roles.
+    /// Its role, which selects its stages in the targeted search.
     pub role: Role,
-    /// Which broker runs.
+    /// Information about the running broker.
     pub broker_info: &'static BrokerInfo,
-    /// The connections to it.
+    /// The sockets to the broker.
     pub sockets: Rc<Sockets>,
 }
 
-/// Runs a worker of one client in this process, until the end of the campaign or until the worker is worn out. The program began
-/// at `begun`.
+/// Runs a worker of one client in this process, until the end of the campaign or until the worker needs a restart.
+/// `begun` is the start of the program.
 ///
 /// # Errors
-/// The function cannot be found or called, or files cannot be written.
+/// When the function cannot be found or called, or files cannot be written.
 pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'static WorkerShm) -> Result<End, Error> {
     disconnect_output()?;
-    // Before the target is loaded: it gets the socket of this client only.
+    // Taken before the target is loaded: the target has access to the socket of this client only.
     let socket = place.farm.as_ref().and_then(|farm| farm.sockets.take_client_end(place.number));
     let prepared = Prepared::load(options)?;
     let dir = match (&place.farm, &place.dir) {
@@ -126,7 +127,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     }
     let lock = directory::lock(&dir, parent_id())?;
     if place.farm.is_none() {
-        // First of all files: by it the directory is recognised when the campaign is killed.
+        // The manifest is the first file: it identifies the directory if the campaign is killed.
         prepared.write_manifest(options, &dir)?;
     }
     shm.directory.set(&dir.to_string_lossy());
@@ -144,11 +145,11 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     campaign.run()
 }
 
-/// Checks before several clients start that the target and its function can be used, writes the manifest, and leaves the output
-/// directory in `shm`.
+/// Checks before several clients start that the target and its function can be used. Writes the manifest, and stores
+/// the output directory in `shm`.
 ///
 /// # Errors
-/// The function cannot be found or called, or the directory cannot be used.
+/// When the function cannot be found or called, or the directory cannot be used.
 pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     disconnect_output()?;
     let prepared = Prepared::load(options)?;
@@ -160,8 +161,8 @@ pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     Ok(End::Finished)
 }
 
-/// Warnings about the target, a line each: symbols that nothing defines, and shared libraries that are not searched though calls are
-/// followed.
+/// Prints warnings about the target, one line each: undefined symbols, and shared libraries that are not searched
+/// although calls are followed.
 fn warn(prepared: &Prepared) {
     let undefined = state::undefined(&prepared.target, &prepared.target.functions[prepared.function]);
     if !undefined.is_empty() {
@@ -182,8 +183,8 @@ fn warn(prepared: &Prepared) {
     }
 }
 
-/// Standard output is for the report of the supervisor. What the target reads and prints is of no use in a campaign; `penfuzz
-/// replay` shows it.
+/// Disconnects standard input and output. Standard output is reserved for the report of the supervisor. The input and
+/// output of the target are of no use in a campaign; `penfuzz replay` shows them.
 fn disconnect_output() -> Result<(), Error> {
     streams::disconnect(&[libc::STDIN_FILENO, libc::STDOUT_FILENO])
 }
@@ -192,7 +193,7 @@ struct Campaign<'a> {
     options: &'a Options,
     place: &'a ClientConfig,
     exchange: Option<share_finds::Exchange>,
-    /// The generation of the saturated set, and the faults, when finds were sent last.
+    /// The generation of the saturated set and the number of faults when finds were last sent.
     sent: (u64, usize),
     scope: Scope,
     store: Store,
@@ -204,11 +205,11 @@ struct Campaign<'a> {
     dictionary: Arc<Dictionary>,
     evaluator: Option<Evaluator>,
     pipes: Option<Pipes>,
-    /// Evaluates what is kept once more in fresh processes.
+    /// Evaluates kept inputs once more in fresh processes.
     fresh: Option<Zygote>,
     synced_kept: usize,
     synced_solutions: usize,
-    /// Solutions of which it is known whether they hang.
+    /// The number of solutions that were already checked for hanging.
     judged_solutions: usize,
     synced_generation: u64,
     state_written: f64,
@@ -244,20 +245,21 @@ impl<'a> Campaign<'a> {
                 evaluator.function().name
             )));
         }
-        // SAFETY: the shared memory is never unmapped and has room, as just checked. Until this process ends, only the
-        // evaluator writes there.
+        // SAFETY: the shared memory is never unmapped and has enough room, as just checked. Until this process ends,
+        // only the evaluator writes there.
         unsafe { evaluator.show_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
         shm.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
-        // A worker that replaces another continues its count, which may be newer in the shared memory than in the file.
+        // A replacement worker continues the count of its predecessor, which may be newer in the shared memory than in
+        // the file.
         let evaluations = store.saved.evaluations.max(shm.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
-        // One of several clients imports, and sends what it keeps to the others.
+        // Only the first client imports; it sends the inputs that it keeps to the others.
         let sync = if place.number == 0 { &options.sync[..] } else { &[] };
         let imports = import::Imports::begin(sync, store.dir(), store.saved.workers == 0)?;
         let statistics = afl_files::Statistics::begin(store.dir());
         store.saved.workers = store.saved.workers.wrapping_add(1).max(1);
         shm.start_clock(begun, store.saved.seconds);
-        // The supervisor counts the evaluations of several clients.
+        // With several clients, the supervisor counts the evaluations.
         let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
         let clock = Clock::new(most, &shm.stop);
         let exchange = place.farm.as_ref().zip(socket).map(|(farm, socket)| {
@@ -297,7 +299,8 @@ impl<'a> Campaign<'a> {
         })
     }
 
-    /// Installs the filter on system calls: before the first evaluation, and after the last file is opened that stays open.
+    /// Installs the system call filter: before the first evaluation, and after the last file that stays open has been
+    /// opened.
     fn hold_target(&self) {
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         if let Err(e) = self.hold.install()
@@ -319,7 +322,7 @@ impl<'a> Campaign<'a> {
         let handle = observer.handle();
         let mut feedback = SaturationFeedback::new(&observer, graph);
         let mut objective = NewPlaceFeedback::new(&observer);
-        // Another worker must not repeat the evaluations that led to the death of the last one.
+        // A replacement worker must not repeat the evaluations that led to the death of its predecessor.
         let nth = u64::from(self.store.saved.workers - 1);
         let seed = self
             .options
@@ -368,7 +371,7 @@ impl<'a> Campaign<'a> {
         self.finish(stop, &mut executor, &state)
     }
 
-    /// Before the first evaluation.
+    /// Starts the zygote, from which fresh processes are forked. Must run before the first evaluation.
     fn start_zygote(&mut self, evaluator: &mut Evaluator) {
         let flags = Flags { busy: &self.shm.reporting, stop: &self.shm.stop };
         let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, self.options.timeout, flags);
@@ -381,12 +384,12 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Must another process take over?
+    /// Whether this process needs a restart.
     fn is_worn_out(&self, executor: &Executor) -> bool {
         executor.evaluator().is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
     }
 
-    /// The targeted search, in the role that this client has.
+    /// The targeted search, in the role of this client.
     fn targeted<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -421,18 +424,20 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// With a time limit, the targeted search spends the rest of the time on the branches that it has given up.
+    /// Whether the search continues after all branches are covered or given up: with a time limit, the targeted search
+    /// spends the remaining time on branches that it has given up.
     fn goes_on(&self) -> bool {
         self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
     }
 
-    /// Does the search go on for branches that only crashing inputs have taken? Each client that minimizes does.
+    /// Whether the search continues for branches that only crashing inputs have taken. Every client that minimizes does
+    /// so.
     fn retries(&self) -> bool {
         let is_havoc = self.place.farm.as_ref().is_some_and(|f| f.role == Role::Havoc);
         self.options.search == SearchKind::Targeted && !is_havoc
     }
 
-    /// Runs turns of the stages until the end; `None` when the process is worn out.
+    /// Runs rounds of the stages until the end. Returns `None` if the process needs a restart.
     fn drive<ST, Z>(
         &mut self,
         stages: &mut ST,

@@ -1,10 +1,10 @@
-//! When did the search find something new?
+//! Detects that the search finds nothing new.
 
 use std::time::{Duration, Instant};
 
 use penfuzz_engine::saturation::Saturation;
 
-/// The last change of the saturated set.
+/// Records the last change of the saturated set.
 pub struct Progress {
     begun: Instant,
     generation: u64,
@@ -12,14 +12,15 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a search that begins now.
+    /// Creates the record of a search that begins now.
     #[must_use]
     pub fn begin() -> Self {
         let now = Instant::now();
         Self { begun: now, generation: 0, changed: now }
     }
 
-    /// Has nothing changed for the time `patience`, and for as long as everything that is found took, with goals that are open?
+    /// Whether goals are open and nothing has changed for at least `patience`, and for at least the time from the start
+    /// to the last change.
     pub fn is_stuck(&mut self, saturation: &Saturation, patience: Duration) -> bool {
         if self.generation != saturation.generation {
             (self.generation, self.changed) = (saturation.generation, Instant::now());
@@ -28,7 +29,7 @@ impl Progress {
     }
 }
 
-/// Is there a goal that no input takes, and that is not settled otherwise?
+/// Whether there is an uncovered goal that is not settled.
 #[must_use]
 pub fn has_open(saturation: &Saturation) -> bool {
     saturation.uncovered().any(|branch| !saturation.is_settled(branch))

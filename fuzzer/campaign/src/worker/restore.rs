@@ -1,4 +1,4 @@
-//! How a worker begins: with the finds of earlier workers, the inputs that killed them, and the seeds.
+//! Starts a worker with the finds of earlier workers, the inputs that killed them, and the seeds.
 
 use core::sync::atomic::Ordering;
 use std::{io, path::Path, time::Duration};
@@ -22,7 +22,7 @@ use super::{Campaign, Executor, Manager, State};
 use crate::{Proofs, saved_state};
 
 impl Campaign<'_> {
-    /// Evaluates the inputs of earlier workers, of the other clients, and the seeds, and restores the saved state.
+    /// Evaluates the inputs of earlier workers and of the other clients, and the seeds, and restores the saved state.
     pub(super) fn restore<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -44,11 +44,11 @@ impl Campaign<'_> {
             seeds.extend(self.seeds(size, is_first)?);
         }
         if !resumed || !is_first {
-            // Variables that are inputs begin as the program has them.
+            // Variables that are inputs start with the values that they have in the program.
             seeds.extend(executor.evaluator().model().and_then(penfuzz_target::inputs::Model::at_start));
         }
         if resumed && is_first && seeds.is_empty() {
-            // The seeds of a resumed campaign are not tried: neither by this worker, nor by one that replaces it.
+            // The seeds of a resumed campaign are not tried, neither by this worker nor by one that replaces it.
             self.shm.seeds_tried.store(u64::MAX, Ordering::Relaxed);
             penfuzz_system::errln!(
                 "penfuzz: resuming {} with {} inputs after {count} evaluations",
@@ -62,7 +62,7 @@ impl Campaign<'_> {
             fresh.note_difference();
         }
         let lost = self.shm.finds();
-        // Read before the target runs, which may change the directory of the process.
+        // Read before the target runs, which may change the working directory.
         let of_others = self.inputs_of_other_clients();
         for inputs in [kept, lost, of_others] {
             finds::submit(inputs, fuzzer, executor, state, manager)?;
@@ -81,30 +81,31 @@ impl Campaign<'_> {
             self.record_death(death, bytes, executor.evaluator_mut(), state)?;
         }
         if !fatal_inputs.is_empty() {
-            // At once: the next death may come before the next save.
+            // Written at once, because the next death may come before the next save.
             executor.evaluator_mut().set_evaluations(count);
             self.flush(executor, state)?;
         }
         for bytes in self.store.to_run_again() {
             finds::submit(vec![bytes.clone()], fuzzer, executor, state, manager)?;
             if executor.evaluator().is_worn_out() {
-                // Else it would be the end of the next worker, too, before that one has searched.
+                // Otherwise this input would also force a restart of the next worker before that one has searched.
                 self.store.note_costly(&bytes);
                 break;
             }
         }
         if resumed {
-            // Repeated evaluations do not count.
+            // Repeated evaluations are not counted.
             executor.evaluator_mut().set_evaluations(count);
         }
         let tried = self.shm.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
         for seed in seeds.into_iter().skip(tried as usize) {
-            // The seed may kill this worker: then the next one goes on with the seed after it, and with what was found before.
+            // The seed may kill this worker. The next one then continues with the next seed, and with the finds so far.
             self.shm.seeds_tried.fetch_add(1, Ordering::Relaxed);
             let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
             finds::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
             if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
-                // The seed is not tried again, so the next worker needs it in the journal, also if it is not on the disk yet.
+                // The seed is not tried again, so the next worker needs it in the journal, even if it is not on disk
+                // yet.
                 executor.evaluator_mut().note_find(&seed);
             }
             self.sync(executor, state)?;
@@ -112,7 +113,7 @@ impl Campaign<'_> {
         self.sync(executor, state)
     }
 
-    /// The branches that are proved unreachable since an earlier pause, or an earlier run of this campaign.
+    /// The branches that were proved unreachable in an earlier pause or an earlier run of this campaign.
     fn proved(&self, target: &Target) -> Vec<usize> {
         if self.options.proofs == Proofs::Off {
             return Vec::new();
@@ -130,7 +131,7 @@ impl Campaign<'_> {
         evaluator: &mut Evaluator,
         state: &mut State,
     ) -> Result<(), Error> {
-        // Where there is no room for a process, the branches stay unknown.
+        // If no process can be created, the branches stay unknown.
         let taken = self.run_again(bytes, evaluator).ok().flatten().map(|(_, taken)| taken);
         if taken.is_none() && death.is_from_outside() {
             return Ok(());
@@ -138,8 +139,8 @@ impl Campaign<'_> {
         self.keep_death(death, bytes, &taken.unwrap_or_default(), evaluator, state)
     }
 
-    /// Runs an input in a process of its own: how it kills that process, and the branches that it takes before; `None` when it
-    /// does not kill.
+    /// Runs an input in a separate process. Returns how it kills that process, and the branches that it takes before;
+    /// `None` if it does not kill the process.
     pub(super) fn run_again(
         &self,
         bytes: &[u8],
@@ -169,15 +170,15 @@ impl Campaign<'_> {
             },
         );
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        // Deaths of one kind that cover nothing new are one fault.
+        // Deaths of the same kind that cover nothing new count as one fault.
         if !self.store.keep_fault(bytes, &death.fault(&[], place.clone()), ms) && !new.is_empty() {
             self.store.keep_fault(bytes, &death.fault(&new, place), ms);
         }
         Ok(())
     }
 
-    /// The seeds in the order of their names, each as far as the target uses it. What is no input is left out; only the first worker
-    /// warns about it.
+    /// The seeds in the order of their names, each cut to the size that the target uses. Files that are not inputs are
+    /// left out; only the first worker warns about them.
     fn seeds(&self, size: usize, is_first: bool) -> Result<Vec<Vec<u8>>, Error> {
         let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
         let unreadable = |p: &Path, e: io::Error| penfuzz_error::failed(p, "cannot be read as seeds", e);

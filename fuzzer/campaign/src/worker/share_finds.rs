@@ -1,7 +1,7 @@
-//! What a client of a farm sends to the others, and how it uses what it receives.
+//! Sends the finds of a client of a farm to the others, and processes the messages that it receives.
 //!
-//! Everything that claims something about the target is an input, and is evaluated here before anything is believed of it. What
-//! other machines say about budgets lowers the priority of a branch, and no more ([`Origin`]).
+//! A statement about the target is an input, which is evaluated here before it counts. Budgets reported by other
+//! machines only lower the priority of a branch ([`Origin`]).
 
 use std::{
     collections::VecDeque,
@@ -24,13 +24,14 @@ use crate::cluster::{
     message::{Body, Origin},
 };
 
-/// Longest time for received messages between two turns of the search: a farm that begins anew sends thousands at once.
+/// Maximum time for received messages between two rounds of the search: a restarted farm sends thousands at once.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// The part of the time that costly failing inputs may take: each may last as long as the time limit of an evaluation allows.
+/// Costly failing inputs get at most one part in this number of the time, because each may take the whole time limit of
+/// an evaluation.
 const COSTLY_SHARE: u32 = 10;
 
-/// What a client has received and not used yet.
+/// The messages that a client has received and not processed yet.
 pub(super) struct Exchange {
     client: BrokerClient,
     waiting: VecDeque<(Origin, Body)>,
@@ -62,7 +63,7 @@ impl Exchange {
 }
 
 impl Campaign<'_> {
-    /// Receives finds of the other clients and sends its own, if it is time to.
+    /// Receives finds of the other clients and sends its own, if an exchange is due.
     pub(super) fn share_finds<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -77,7 +78,8 @@ impl Campaign<'_> {
         exchange.client.attach();
         exchange.receive();
         self.use_received(fuzzer, executor, state, manager)?;
-        // On disk before it is sent: a client does not keep the failing inputs of others on the same machine.
+        // Written to disk before sending, because a client does not keep the failing inputs of others on the same
+        // machine.
         if self.store.unwritten() > 0 && !self.disk.is_failing() {
             self.flush(executor, state)?;
         }
@@ -119,7 +121,7 @@ impl Campaign<'_> {
         others.flat_map(|dir| store::peek(&dir).1).map(|(_, bytes)| bytes).collect()
     }
 
-    /// Uses received messages in the order in which they arrived, as many as [`SLICE`] allows.
+    /// Processes received messages in the order of arrival, for at most [`SLICE`].
     fn use_received<Z>(
         &mut self,
         fuzzer: &mut Z,
@@ -174,8 +176,9 @@ impl Campaign<'_> {
         if has_used { self.sync(executor, state) } else { Ok(()) }
     }
 
-    /// Evaluates an input that failed elsewhere. The place where it fails is known then, and the branches that it takes are covered
-    /// by a failing input. A client of this machine has its file already; one of another machine is kept by the first client.
+    /// Evaluates an input that failed on another client. The place of its fault then counts as known, and its branches
+    /// as covered by a failing input. A client of this machine already has its file; an input of another machine is
+    /// kept by the first client.
     fn use_failing<Z>(
         &mut self,
         origin: Origin,
@@ -203,7 +206,7 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// The same for an input that may kill its process: it is run in another one first.
+    /// Processes an input that may kill its process: it is first run in a separate process.
     fn use_costly<Z>(
         &mut self,
         origin: Origin,
@@ -223,8 +226,8 @@ impl Campaign<'_> {
         let (death, taken) = match self.run_again(&fitted, executor.evaluator_mut()) {
             Ok(Some(death)) => death,
             Ok(None) => return self.use_failing(origin, bytes, fuzzer, executor, state, manager),
-            // No room for a process: the target has left too much memory behind. The worker that replaces this one gets the
-            // message again.
+            // The system cannot create a process, because the target has leaked too much memory. The worker that
+            // replaces this one receives the message again.
             Err(_) => return Ok(()),
         };
         if self.keeps(origin) {

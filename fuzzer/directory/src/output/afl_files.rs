@@ -1,8 +1,8 @@
-//! `fuzzer_setup`, `fuzzer_stats` and `plot_data` as AFL++ writes them, so that its tools can show a campaign.
+//! Writes `fuzzer_setup`, `fuzzer_stats` and `plot_data` as AFL++ does, so that its tools can show a campaign.
 //!
-//! `afl-whatsup` reads `fuzzer_stats` as a shell script in which every value becomes a variable: a missing value keeps that
-//! of the instance before, a value may be a divisor and must not be zero, and a quotation mark would end the quotation. It
-//! reads only directories with a `fuzzer_setup`. `afl-plot` reads the columns of `plot_data`.
+//! `afl-whatsup` reads `fuzzer_stats` as a shell script in which every value becomes a variable. A missing value keeps
+//! that of the previous instance, a value may be a divisor and must not be zero, and a quotation mark would end the
+//! quotation. It reads only directories with a `fuzzer_setup`. `afl-plot` reads the columns of `plot_data`.
 
 use std::{
     fmt::Write as _,
@@ -14,40 +14,40 @@ use std::{
 
 use penfuzz_system::files::{atomic, foreign, own};
 
-/// Seconds between two lines of `plot_data`: the shortest and the longest pause. In between, a line comes after a sixtieth
-/// of the time so far, so that a week is 0.9 MB (calculated).
+/// Shortest and longest time between two lines of `plot_data`, in seconds. In between, the time is a sixtieth of the
+/// time so far, so that a week takes 0.9 MB (calculated).
 const LINE_EVERY: (f64, f64) = (5.0, 60.0);
 
-/// Bytes of a `fuzzer_stats`: some thirty lines.
+/// Maximum size of a `fuzzer_stats` in bytes; it has about thirty lines.
 const LONGEST: u64 = 1 << 16;
 
-/// Seconds that `execs_ps_last_min` is the mean of.
+/// Seconds that `execs_ps_last_min` is averaged over.
 const LAST_MINUTE: f64 = 60.0;
 
-/// The figures of one moment.
+/// The figures of a campaign at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Seconds of search.
     pub seconds: f64,
-    /// Calls of the representing function.
+    /// Number of evaluations.
     pub evaluations: u64,
-    /// Inputs in `queue/`.
+    /// Number of inputs in `queue/`.
     pub kept: usize,
-    /// Inputs in `queue/` that other fuzzers found.
+    /// Number of inputs in `queue/` that other fuzzers found.
     pub imported: usize,
-    /// Inputs in `pending/`.
+    /// Number of inputs in `pending/`.
     pub pending: usize,
-    /// Inputs in `crashes/`.
+    /// Number of inputs in `crashes/`.
     pub crashes: usize,
-    /// Inputs in `hangs/`.
+    /// Number of inputs in `hangs/`.
     pub hangs: usize,
-    /// Goals covered.
+    /// Number of goals covered.
     pub covered: usize,
-    /// Goals.
+    /// Number of goals.
     pub total: usize,
-    /// Rounds of the search over all open branches.
+    /// Number of rounds of the search over all open branches.
     pub rounds: u64,
-    /// Wall time that one evaluation may take, in milliseconds.
+    /// Wall time limit of one evaluation, in milliseconds.
     pub timeout: u128,
 }
 
@@ -65,21 +65,21 @@ impl Moment {
     }
 }
 
-/// Writes the files of one campaign, and keeps what they record of the past. Errors are ignored: they are not worth ending a
-/// campaign for, and the files can be written again.
+/// Writes the files of one campaign, and keeps the history that they record. Errors are ignored: they do not justify
+/// ending a campaign, and the files can be written again.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    /// When something was found, when a crash, when a hang: seconds since 1970, 0 for never.
+    /// Times of the last find, crash and hang: seconds since 1970, 0 for never.
     last: [u64; 3],
     finds: Option<[usize; 3]>,
     round_of_find: u64,
-    /// Seconds and evaluations of the last minute.
+    /// Pairs of seconds and evaluations in the last minute.
     minute: Vec<(f64, u64)>,
     last_line: Option<f64>,
 }
 
 impl Statistics {
-    /// Continues what an earlier part of the campaign in `dir` has written.
+    /// Continues the files of an earlier part of the campaign in `dir`.
     #[must_use]
     pub fn begin(dir: &Path) -> Self {
         if !dir.join("fuzzer_setup").exists() {
@@ -94,7 +94,7 @@ impl Statistics {
         Self { last, ..Self::default() }
     }
 
-    /// Writes `fuzzer_stats`, and a line of `plot_data` when it is time for one or the campaign `ends`.
+    /// Writes `fuzzer_stats`, and a line of `plot_data` if one is due or the campaign `ends`.
     pub fn write(&mut self, dir: &Path, target: &Path, moment: &Moment, ends: bool) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         self.note(moment, now);
@@ -104,10 +104,10 @@ impl Statistics {
         }
     }
 
-    /// Is it time for a line of `plot_data`? The last one was then.
+    /// Whether a line of `plot_data` is due. If so, `seconds` is recorded as the time of the last line.
     fn is_time(&mut self, seconds: f64) -> bool {
         let pause = (seconds / 60.0).clamp(LINE_EVERY.0, LINE_EVERY.1);
-        // The clock is read a little early or late.
+        // The clock may be read slightly early or late.
         let is_time = self.last_line.is_none_or(|last| seconds - last > 0.9 * pause);
         if is_time {
             self.last_line = Some(seconds);
@@ -117,7 +117,7 @@ impl Statistics {
 
     fn note(&mut self, moment: &Moment, now: u64) {
         let finds = moment.finds();
-        // What is there at first was found before, unless there was nothing before.
+        // Inputs that exist at the start were found before, unless no find was recorded before.
         let before = self.finds.replace(finds).unwrap_or(if self.last[0] == 0 { [0; 3] } else { finds });
         for ((last, found), before) in self.last.iter_mut().zip(finds).zip(before) {
             if found > before {
@@ -131,7 +131,7 @@ impl Statistics {
         self.minute.push((moment.seconds, moment.evaluations));
     }
 
-    /// Evaluations per second of the last minute.
+    /// Evaluations per second in the last minute.
     fn rate_of_minute(&self, moment: &Moment) -> f64 {
         match self.minute.first() {
             Some((seconds, evaluations)) if moment.seconds > *seconds => {
@@ -150,11 +150,11 @@ impl Statistics {
             ("fuzzer_pid", std::process::id().to_string()),
             ("cycles_done", m.rounds.to_string()),
             ("cycles_wo_finds", (m.rounds - self.round_of_find).to_string()),
-            // A divisor.
+            // Used as a divisor.
             ("execs_done", m.evaluations.max(1).to_string()),
             ("execs_per_sec", format!("{:.2}", m.rate())),
             ("execs_ps_last_min", format!("{:.2}", self.rate_of_minute(m))),
-            // A divisor.
+            // Used as a divisor.
             ("corpus_count", m.kept.max(1).to_string()),
             ("corpus_favored", m.kept.to_string()),
             ("corpus_found", (m.kept - m.imported.min(m.kept)).to_string()),
@@ -191,7 +191,7 @@ pub fn number(stats: &str, key: &str) -> u64 {
     value.and_then(|(_, v)| v.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The file name of the target, without what means something to a shell.
+/// The file name of the target, with `_` for characters that are special to a shell.
 fn banner(target: &Path) -> String {
     let name = target.file_name().unwrap_or(target.as_os_str()).to_string_lossy();
     name.chars().map(|c| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect()
@@ -205,7 +205,7 @@ fn append_plot(dir: &Path, m: &Moment) -> io::Result<()> {
             "# relative_time, cycles_done, cur_item, corpus_count, pending_total, pending_favs, map_size, saved_crashes, saved_hangs, max_depth, execs_per_sec, total_execs, edges_found\n",
         );
     } else if !ends_a_line(&mut file)? {
-        // A kill or a full disk has left half of one.
+        // A kill or a full disk has left an incomplete line.
         text.push('\n');
     }
     let _ = writeln!(
@@ -225,7 +225,7 @@ fn append_plot(dir: &Path, m: &Moment) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Is the last byte the end of a line?
+/// Whether the last byte of the file is a line feed.
 fn ends_a_line(file: &mut File) -> io::Result<bool> {
     file.seek(SeekFrom::End(-1))?;
     let mut last = [0];

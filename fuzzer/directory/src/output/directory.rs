@@ -1,4 +1,4 @@
-//! Output directories: one campaign at a time, nothing foreign touched, nothing old lost.
+//! Recognises and prepares output directories: one campaign at a time, no foreign file touched, no old file lost.
 
 use std::{
     fs, io,
@@ -15,17 +15,17 @@ use super::{
 
 pub use penfuzz_system::files::lock::{LOCK, lock};
 
-/// Refuses a directory for a campaign that is not empty and holds none: the user has probably named the wrong one, and a campaign
-/// would write over files of the same names. A campaign is recognised by what is in its files, not by their names: a directory of
-/// a project may have a `queue/` and a `report.html` of its own.
+/// Refuses a directory that is not empty and does not hold a campaign: the user has probably named the wrong one, and a
+/// campaign would overwrite files of the same names. A campaign is recognised by the content of its files, not by their
+/// names: a project directory may have its own `queue/` and `report.html`. A directory is accepted in these cases:
 ///
 /// 1. `campaign.json` or `state.json` is one of ours.
-/// 2. A campaign was killed before it had written one, or a disk has damaged them: everything there has the name of a file of ours,
-///    and the lock file names processes.
-/// 3. The same, and all directories are empty.
+/// 2. A campaign was killed before it had written one, or both are damaged: all entries have names of our files, and
+///    the lock file names processes.
+/// 3. All entries have names of our files, and there are only empty directories, lock files and temporary files.
 ///
 /// # Errors
-/// When it is such a directory, or cannot be listed.
+/// When the directory is refused, or cannot be listed.
 pub fn refuse_without_campaign(dir: &Path) -> Result<(), Error> {
     let names = names(dir)?;
     if names.is_empty() || manifest::read(dir).is_ok() || state::peek_state(dir).is_some() {
@@ -36,11 +36,12 @@ pub fn refuse_without_campaign(dir: &Path) -> Result<(), Error> {
     if is_begun { Ok(()) } else { Err(foreign(dir)) }
 }
 
-/// Refuses a directory that is not empty and has none of `marks`, the files by which our other directories are recognised: JSON
-/// with a `schema`. A lock file is a mark only if nothing else is there but empty directories.
+/// Refuses a directory that is not empty and has none of `marks`, the files by which our other directories are
+/// recognised: JSON with a `schema`. A lock file is a mark only if nothing else exists but empty directories and
+/// temporary files.
 ///
 /// # Errors
-/// When it is such a directory, or cannot be listed.
+/// When the directory is refused, or cannot be listed.
 pub fn refuse_foreign(dir: &Path, marks: &[&str]) -> Result<(), Error> {
     let names = names(dir)?;
     let is_mark = |mark: &&str| match *mark {
@@ -54,17 +55,17 @@ fn foreign(dir: &Path) -> Error {
     at(dir, "holds files of something else; give a new or an empty directory as -o")
 }
 
-/// The names in a directory; none if there is no directory of this name.
+/// The names in a directory; empty if there is no directory of this name.
 fn names(dir: &Path) -> Result<Vec<String>, Error> {
     match foreign::names(dir) {
         Ok(names) => Ok(names.into_iter().map(|name| name.to_string_lossy().into_owned()).collect()),
-        // What else it may be is found out when it is made.
+        // If something else has this name, creating the directory fails later.
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
         Err(e) => Err(failed(dir, "cannot be used as output directory", e)),
     }
 }
 
-/// Could a campaign have made a file or directory of this name?
+/// Whether a campaign could have created a file or directory of this name.
 fn is_of_a_campaign(name: &str) -> bool {
     let is_client = || name.strip_prefix('c').is_some_and(|n| n.parse::<u32>().is_ok());
     FILES.contains(&name)
@@ -74,7 +75,8 @@ fn is_of_a_campaign(name: &str) -> bool {
         || is_client()
 }
 
-/// A lock file, a temporary file, or an empty directory: what a process leaves that was killed at its start.
+/// Whether the entry is a lock file, a temporary file, or an empty directory: the remains of a process that was killed
+/// at its start.
 fn is_nothing(dir: &Path, name: &str) -> bool {
     let path = dir.join(name);
     let Ok(about) = fs::symlink_metadata(&path) else { return true };
@@ -84,7 +86,7 @@ fn is_nothing(dir: &Path, name: &str) -> bool {
     about.is_file() && (name == LOCK || name.starts_with(TEMPORARY_PREFIX))
 }
 
-/// Is it JSON of ours? All our files are objects with a `schema`.
+/// Whether the file is JSON of ours. All our files are objects with a `schema`.
 fn has_schema(path: &Path) -> bool {
     let bytes = foreign::read_own(path, foreign::LONGEST_TEXT);
     bytes.is_ok_and(|bytes| {
@@ -93,7 +95,7 @@ fn has_schema(path: &Path) -> bool {
     })
 }
 
-/// Moves the directory of a campaign aside; returns its new name.
+/// Moves the directory of a campaign aside. Returns its new name, or `None` if it does not exist.
 ///
 /// # Errors
 /// When it is in use or cannot be renamed.
@@ -105,7 +107,7 @@ pub fn set_aside(dir: &Path, owner: u32) -> Result<Option<PathBuf>, Error> {
     rename_aside(dir).map(Some)
 }
 
-/// Gives a directory a name that is free; returns it.
+/// Renames a directory to a free name, and returns that name.
 ///
 /// # Errors
 /// When it cannot be renamed.
@@ -123,7 +125,7 @@ pub fn rename_aside(dir: &Path) -> Result<PathBuf, Error> {
 mod tests {
     use super::*;
 
-    /// A directory with these files, of which those that end with a slash are directories.
+    /// A directory with these files; names that end with a slash are directories.
     fn with(files: &[(&str, &str)]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -152,10 +154,10 @@ mod tests {
             &[][..],
             &[("campaign.json", &manifest[..]), ("notes.txt", "mine")],
             &[("state.json", &state), ("queue/id:000000", "x"), ("campaign.json", "xxx")],
-            // Killed at the start, by this version and by earlier ones.
+            // A process was killed at the start, of this version or an earlier one.
             &[(".lock", "")],
             &[(".lock", ""), (".penfuzz-tmp-1-2", "half"), ("queue/", ""), ("pending/", "")],
-            // Damaged before the first state.
+            // The manifest was damaged before the first state was written.
             &[(".lock", SIGNED), ("campaign.json", "xxx"), ("queue/id:000000", "x"), ("c0/queue/", "")],
         ] {
             refuse_without_campaign(with(files).path()).unwrap_or_else(|e| panic!("{files:?}: {e}"));

@@ -3,16 +3,17 @@
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_target::{hash::StableHash, program::Target};
 
-/// The end of a fingerprint when the rounding mode is a part of the inputs.
+/// The end of a fingerprint if the rounding mode is part of the inputs.
 const ROUNDING: &str = ", any rounding mode";
 
-/// What a fingerprint has before the statements about arguments.
+/// The separator before the declarations of the arguments in a fingerprint.
 const ARGUMENTS: &str = ", with ";
 
-/// Identifies a campaign: another function, scope, set of sites or form of the inputs has another fingerprint.
+/// Identifies a campaign: the fingerprint changes with the function, the scope, the set of sites, and the input format.
 ///
-/// `SYMBOL SCOPE BRANCHES GOALS HASH`, then `, with` and what the user says about the arguments and the calls, if anything, and
-/// `, any rounding mode` if the rounding mode is a part of the inputs. The hash is over line, column, number of branches, kind and predicate of every site.
+/// Its form is `SYMBOL SCOPE BRANCHES GOALS HASH`. It is followed by `, with` and the declarations of the arguments and
+/// the calls, if there are any, and by `, any rounding mode` if the rounding mode is part of the inputs. The hash
+/// covers line, column, number of branches, kind and predicate of every site.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
     let mut hash = StableHash::new();
@@ -33,19 +34,19 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Go
     format!("{} {scope:?} {n} {} {:016x}{said}{rounding}", f.symbol, goals.name(), hash.finish())
 }
 
-/// The name of the goals, which [`fingerprint`] puts fourth.
+/// The name of the goals, the fourth field of a [`fingerprint`].
 fn goals_of(fingerprint: &str) -> Option<&str> {
     fingerprint.split(' ').nth(3)
 }
 
-/// What [`fingerprint`] has of the statements about arguments.
+/// The declarations of the arguments in a [`fingerprint`].
 fn arguments_of(fingerprint: &str) -> &str {
     let said = fingerprint.split_once(ARGUMENTS).map_or("", |(_, said)| said);
     said.strip_suffix(ROUNDING).unwrap_or(said)
 }
 
 /// Why the campaign `wanted` cannot resume the one that was `found`, as a text that follows the name of the directory;
-/// `None` when it can.
+/// `None` if it can.
 #[must_use]
 pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
     let symbol = |fingerprint: &str| fingerprint.split(' ').next().map(str::to_owned);

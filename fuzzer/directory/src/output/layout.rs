@@ -2,7 +2,7 @@
 
 use penfuzz_system::files::lock::LOCK;
 
-/// What a campaign must remember besides its inputs.
+/// The file of the state that cannot be recomputed from the inputs.
 pub const STATE: &str = "state.json";
 
 /// The directories of inputs.
@@ -11,16 +11,16 @@ pub const DIRECTORIES: [&str; 4] = ["queue", "pending", "crashes", "hangs"];
 /// The directories of inputs that crash or hang.
 pub const FAULTS: [&str; 2] = ["crashes", "hangs"];
 
-/// The name that a damaged [`STATE`] gets.
+/// The new name of a damaged [`STATE`].
 pub const STATE_ASIDE: &str = "state.json.unreadable";
 
-/// Where files go that are no inputs, under the name of their directory.
+/// The directory for files that are not inputs, below the name of the directory that they were found in.
 pub const ASIDE: &str = "set-aside";
 
 /// The directory of the emitted tests.
 pub const TESTS: &str = "tests";
 
-/// All other files that a campaign makes in its output directory.
+/// All other files that a campaign creates in its output directory.
 pub const FILES: [&str; 12] = [
     LOCK,
     STATE,

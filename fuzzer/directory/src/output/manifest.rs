@@ -1,5 +1,5 @@
-//! `campaign.json`: what a campaign is about, written when it begins, so that the commands that work on an output directory
-//! (`cmin`, `merge`, `status`, `report`) need no more than its name.
+//! `campaign.json`: the manifest of a campaign, written when it begins. With it, the commands that work on an output
+//! directory (`cmin`, `merge`, `status`, `report`) need only the directory name.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::trust;
 
-/// The file in the output directory.
+/// The name of the file in the output directory.
 pub const FILE: &str = "campaign.json";
 
-/// Version of the file.
+/// Version of the file format.
 pub const SCHEMA: u32 = 1;
 
-/// Seconds that `--timeout` can be: from 1 ms to ten years.
+/// Range of `--timeout` in seconds: from 1 ms to ten years.
 const TIMEOUTS: core::ops::RangeInclusive<f64> = 0.001..=315_360_000.0;
 
-/// Bytes that `--memory-limit` is at least.
+/// Minimum of `--memory-limit` in bytes.
 const LEAST_MEMORY: u64 = 16 << 20;
 
-/// Elements that an array of an input has at most.
+/// Maximum number of elements of an array in an input.
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// Target, function and limits of a campaign. Paths are absolute.
@@ -40,11 +40,11 @@ const MOST_ELEMENTS: usize = 1 << 16;
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// The target as the user named it.
+    /// The target as given on the command line.
     pub target: String,
     /// The file that is loaded.
     pub linked: PathBuf,
-    /// What it was compiled from; empty when the user gave a linked file.
+    /// The sources that it was compiled from; empty if the target is a linked file.
     pub sources: Vec<PathBuf>,
     /// Compiler flags of the sources.
     pub flags: Vec<String>,
@@ -54,41 +54,42 @@ pub struct Manifest {
     pub function: String,
     /// Symbol of the function under test.
     pub symbol: String,
-    /// Rounding modes.
+    /// Rounding modes in which the function is called.
     pub rounding: Rounding,
-    /// What the user says about the arguments.
+    /// Declared domains of the arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// What the user says about the calls of an input.
+    /// Declared structure of the sequence of calls of an input.
     #[serde(default, skip_serializing_if = "Calls::is_nothing")]
     pub sequence: Calls,
-    /// The sizes of the memory behind its pointers, as they were found out when the campaign began; `None` of an older campaign.
+    /// The sizes of the memory blocks behind pointers, as determined when the campaign began; `None` in manifests of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// What is searched for.
+    /// The goals of the search.
     #[serde(default)]
     pub goals: Goals,
     /// The criteria of the tests; empty for branches only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
-    /// Whose branches are goals.
+    /// The functions whose branches are goals.
     pub scope: ScopeKind,
-    /// Seconds one evaluation may take.
+    /// Maximum wall time of one evaluation, in seconds.
     pub timeout: f64,
-    /// Loop iterations and calls of one evaluation.
+    /// Maximum number of loop iterations and calls in one evaluation.
     pub fuel: i64,
     /// Memory that the target may use, in bytes.
     pub memory_limit: u64,
-    /// What the target may do that the sandbox refuses by default.
+    /// Operations of the target that the sandbox refuses by default and that are allowed here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
-    /// See [`super::fingerprint::fingerprint`].
+    /// The fingerprint, see [`super::fingerprint::fingerprint`].
     pub fingerprint: String,
 }
 
 impl Manifest {
-    /// Is the linked file loaded as it is? Otherwise it is linked again from its sources, because it is gone or others can write
-    /// it. A file that the user linked is always loaded as it is.
+    /// Whether the linked file can be loaded as it is. Otherwise it is linked again from its sources, because it is
+    /// missing or others can write to it. A target that is a linked file is always loaded as it is.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.sources.is_empty() || build::is_usable(&self.linked)
@@ -101,7 +102,7 @@ impl Manifest {
         Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
-    /// Why no campaign can have written this: the command line refuses these values.
+    /// Why no campaign can have written this manifest: the command line refuses these values.
     fn nonsense(&self) -> Option<String> {
         let is_timeout = TIMEOUTS.contains(&self.timeout);
         match () {
@@ -118,10 +119,10 @@ impl Manifest {
         }
     }
 
-    /// Writes it into `dir` with the tag of this user ([`trust`]), unless the same is there already.
+    /// Writes the manifest into `dir` with the tag of this user ([`trust`]), unless the same content exists there.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// File system errors.
     pub fn write(&self, dir: &Path) -> Result<(), Error> {
         let text = trust::signed(self)?;
         if read_bytes(dir).is_ok_and(|found| found == text) {
@@ -131,10 +132,10 @@ impl Manifest {
     }
 }
 
-/// Reads it from `dir`, to show what it says. Code that loads or compiles its target needs [`trust::Trusted`].
+/// Reads the manifest from `dir` to display it. Code that loads or compiles its target must use [`trust::Trusted`].
 ///
 /// # Errors
-/// When there is none, or none of this version, or none that a campaign could have written.
+/// When there is no manifest, or none of this version, or none that a campaign could have written.
 pub fn read(dir: &Path) -> Result<Manifest, Error> {
     parse(&read_bytes(dir)?, &dir.join(FILE))
 }
@@ -151,10 +152,10 @@ pub fn read_bytes(dir: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// Reads the content of the `campaign.json` at `path`.
+/// Parses the content of the `campaign.json` at `path`.
 ///
 /// # Errors
-/// When it is none of this version, or none that a campaign could have written.
+/// When it is not of this version, or no campaign could have written it.
 pub fn parse(bytes: &[u8], path: &Path) -> Result<Manifest, Error> {
     match serde_json::from_slice::<Manifest>(bytes) {
         Ok(manifest) if manifest.schema == SCHEMA => match manifest.nonsense() {

@@ -1,10 +1,10 @@
-//! Adds up the states of several clients or campaigns, as if they had been one.
+//! Adds up the states of several clients or campaigns, as if they had been one campaign.
 
 use super::state::SavedState;
 
 impl SavedState {
-    /// Takes over what another one remembers, but for its faults, which lie in files of another directory. Evaluations, attempts and
-    /// what was spent add up; of closest inputs the closer one counts, of times the earlier one.
+    /// Merges another state, without its faults, whose files lie in another directory. Evaluations, attempts and spent
+    /// budgets are added. Of closest inputs the closer one is kept, and of times the earlier one.
     pub fn add(&mut self, other: &Self) {
         self.evaluations = self.evaluations.saturating_add(other.evaluations);
         self.seconds += other.seconds;
@@ -19,7 +19,7 @@ impl SavedState {
         zip(&mut self.spent, &other.spent, u64::saturating_add);
         zip(&mut self.evaluated, &other.evaluated, u64::saturating_add);
         zip(&mut self.attempts, &other.attempts, u32::saturating_add);
-        // 0 is never.
+        // 0 means never.
         zip(&mut self.taken_at, &other.taken_at, |a, b| if a == 0 || b == 0 { a | b } else { a.min(b) });
         for (branch, closest) in &other.closest {
             if self.closest.get(branch).is_none_or(|known| known.distance > closest.distance) {

@@ -1,4 +1,4 @@
-//! The output directory of a campaign: what is in it, who owns it, and how its files are written and read again.
+//! The output directory of a campaign: its files, its lock, and how files are written and read.
 
 pub mod afl_files;
 pub mod directory;

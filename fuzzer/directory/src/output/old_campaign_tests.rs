@@ -1,6 +1,7 @@
-//! A directory that an older version wrote still is the same campaign. `tests/fixtures/old-campaign` was written by the
-//! version before hashes had an algorithm of their own, by `penfuzz harnesses/quickstart/thermocouple.c --max-evals 1000`;
-//! its paths are relative to the top of the repository, its reports are left out.
+//! Tests that a directory written by an older version is resumed as the same campaign. `tests/fixtures/old-campaign`
+//! was written by the version before hashes had an algorithm of their own, by `penfuzz
+//! harnesses/quickstart/thermocouple.c --max-evals 1000`; its paths are relative to the top of the repository, its
+//! reports are left out.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Properties of everything that reads an output directory: no bytes panic, and what is written is read back.
+//! Property tests of everything that reads an output directory: no bytes cause a panic, and written data is read back.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -13,7 +13,7 @@ use proptest::{
 use super::{afl_files, manifest, recovery, state};
 use crate::{output::state::Long, shrink::Closest};
 
-/// The same cases at every run: what random cases can find the fuzz targets look for.
+/// Generates the same cases at every run: the fuzz targets search with random cases.
 pub fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
 }
@@ -53,7 +53,7 @@ prop_compose! {
             version: state::VERSION,
             fingerprint,
             evaluations,
-            // Exact in binary, and so in JSON.
+            // Exactly representable in binary, and therefore in JSON.
             seconds: f64::from(milliseconds) / 1024.0,
             workers,
             given_up,
@@ -72,7 +72,7 @@ prop_compose! {
     }
 }
 
-/// Bytes of a JSON file that somebody edited or that a disk damaged: some replaced, the end perhaps missing.
+/// The bytes of a JSON file that was edited or damaged: some are replaced, and the end may be missing.
 fn damaged(whole: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let n = whole.len();
     (vec((0..n, any::<u8>()), 0..4), 0..=n).prop_map(move |(changes, end)| {
@@ -114,7 +114,7 @@ proptest! {
     fn no_manifest_panics_and_what_is_read_is_written_alike(bytes in damaged(old(manifest::FILE))) {
         let read = |bytes: &[u8]| manifest::parse(bytes, Path::new("x")).ok();
         if let Some(found) = read(&bytes) {
-            // Whatever the numbers: limits and options can be made of them.
+            // Whatever the numbers are, limits and options can be derived from them.
             let _ = found.limits();
             prop_assert_eq!(read(&serde_json::to_vec(&found).unwrap()), Some(found));
         }

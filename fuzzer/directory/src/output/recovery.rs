@@ -1,7 +1,8 @@
-//! Reads what earlier runs left in an output directory, in whatever state: sound inputs are read, other files are set aside.
+//! Reads the files that earlier runs have written to an output directory, whatever their state: valid inputs are read,
+//! other files are set aside.
 //!
 //! A kill leaves temporary files, a crash of the machine empty ones, a full disk or a copy truncated ones. Nothing is
-//! deleted but temporary files of processes that are gone.
+//! deleted but temporary files of processes that have ended.
 
 use std::{
     collections::BTreeSet,
@@ -17,26 +18,27 @@ use super::layout::ASIDE;
 /// The names and bytes of inputs.
 pub type Inputs = Vec<(String, Vec<u8>)>;
 
-/// Reads the directories of a campaign.
+/// Reads the input directories of a campaign.
 #[derive(Debug)]
 pub struct Leftovers<'a> {
     dir: &'a Path,
-    /// Bytes of an input; harnesses take any number.
+    /// Size of an input in bytes; `None` for harnesses, which take any size.
     size: Option<usize>,
     n_aside: usize,
     n_stuck: usize,
 }
 
 impl<'a> Leftovers<'a> {
-    /// Of `dir`, where inputs have `size` bytes if that is known.
+    /// Creates a reader for `dir`, where inputs have `size` bytes if that is known.
     #[must_use]
     pub fn new(dir: &'a Path, size: Option<usize>) -> Self {
         Self { dir, size, n_aside: 0, n_stuck: 0 }
     }
 
-    /// The inputs of a directory in the order of their names. AFL++ keeps files of its own there (`.state/`, `README.txt`):
-    /// directories, hidden files and this name are left alone. All else that is no input is set aside unread: pipes, devices,
-    /// symbolic links, files that are longer than an input.
+    /// The inputs of a directory, in the order of their names. AFL++ keeps files of its own there (`.state/`,
+    /// `README.txt`): directories, hidden files and this name are ignored. All other files that are not inputs are set
+    /// aside: invalid content, pipes, devices, symbolic links, and files that are longer than an input. Only the first
+    /// are read.
     ///
     /// # Errors
     /// When the directory cannot be listed.
@@ -57,7 +59,7 @@ impl<'a> Leftovers<'a> {
         Ok(inputs)
     }
 
-    /// Bytes that an input has at most.
+    /// Maximum size of an input in bytes.
     fn longest(&self) -> u64 {
         self.size.map_or(foreign::LONGEST_INPUT, |size| size as u64)
     }
@@ -75,11 +77,11 @@ impl<'a> Leftovers<'a> {
         let moved = own::make_directory(&aside)
             .and_then(|()| own::make_directory(&to))
             .and_then(|()| path.map_or(Ok(()), |path| fs::rename(self.dir.join(folder).join(name), path)));
-        // On a full disk they stay where they are, and are not read.
+        // On a full disk the files stay where they are, and are not read.
         *(if moved.is_ok() { &mut self.n_aside } else { &mut self.n_stuck }) += 1;
     }
 
-    /// A message for the user about files that are no inputs, if there are any.
+    /// A message for the user about files that are not inputs, if there are any.
     #[must_use]
     pub fn message(&self) -> Option<String> {
         let dir = self.dir.display();
@@ -93,13 +95,13 @@ impl<'a> Leftovers<'a> {
         }
     }
 
-    /// Removes the temporary files of processes that are gone.
+    /// Removes the temporary files of processes that have ended.
     pub fn remove_temporary(&self, folders: &[&str]) {
         for folder in folders {
             let dir = self.dir.join(folder);
             for name in names(&dir).unwrap_or_default() {
                 if writer_of(&name).is_some_and(|pid| !is_running(pid)) {
-                    // One that cannot be removed does no harm.
+                    // A file that cannot be removed is harmless.
                     let _ = fs::remove_file(dir.join(name));
                 }
             }
@@ -107,7 +109,7 @@ impl<'a> Leftovers<'a> {
     }
 }
 
-/// Is it a directory, and no link to one?
+/// Whether it is a directory, not a link to one.
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|about| about.is_dir())
 }
@@ -125,7 +127,7 @@ pub fn peek(dir: &Path) -> Inputs {
     inputs
 }
 
-/// The process that writes, or wrote, a temporary file.
+/// The process that writes, or has written, a temporary file.
 fn writer_of(name: &str) -> Option<u32> {
     name.strip_prefix(TEMPORARY_PREFIX)?.split('-').next()?.parse().ok()
 }
@@ -141,19 +143,19 @@ pub fn id_of(name: &str) -> Option<u32> {
     name.strip_prefix("id:")?.split(',').next()?.parse().ok()
 }
 
-/// The figure of `key` (`time`, `execs`) in a name.
+/// The value of `key` (`time`, `execs`) in a name.
 #[must_use]
 pub fn figure(name: &str, key: &str) -> Option<u64> {
     name.split(',').find_map(|part| part.strip_prefix(key)?.strip_prefix(':')?.parse().ok())
 }
 
-/// The number behind the highest.
+/// The number after the highest in the names.
 #[must_use]
 pub fn next_id<'a>(names: impl Iterator<Item = &'a str>) -> u32 {
     names.filter_map(id_of).max().map_or(0, |i| i.saturating_add(1))
 }
 
-/// Gives files whose number another one has a number of their own, so that each number identifies one input.
+/// Renumbers files whose number another file has, so that each number identifies one input.
 pub fn renumber(dir: &Path, folders: [(&str, &mut Inputs); 2]) {
     let mut next = next_id(folders.iter().flat_map(|(_, inputs)| inputs.iter().map(|(name, _)| name.as_str())));
     let mut taken = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! `state.json`: what a later run of a campaign cannot recompute from its inputs.
+//! `state.json`: the state that a later run of a campaign cannot recompute from its inputs.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -9,72 +9,73 @@ use serde::{Deserialize, Serialize};
 use super::layout::{FAULTS, STATE, STATE_ASIDE};
 use crate::shrink::Closest;
 
-/// What a campaign must remember besides its inputs.
+/// The state of a campaign besides its inputs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SavedState {
-    /// Version of this file.
+    /// Version of this file format.
     pub version: u32,
-    /// Describes function and sites; another target does not resume.
+    /// Identifies function and sites; another target does not resume.
     pub fingerprint: String,
-    /// Evaluations so far.
+    /// Number of evaluations so far.
     pub evaluations: u64,
     /// Seconds of search so far.
     pub seconds: f64,
-    /// Workers started so far.
+    /// Number of workers started so far.
     pub workers: u32,
     /// Branches given up.
     pub given_up: Vec<u32>,
     /// Branches that only crashing inputs took.
     pub by_crash: Vec<u32>,
-    /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
+    /// Number of replays in a fresh process that did not take a branch that the evaluation took, by branch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unconfirmed: BTreeMap<u32, u32>,
     /// Units of the search budget spent per branch.
     pub spent: Vec<u64>,
-    /// Evaluations made for each branch.
+    /// Evaluations spent on each branch.
     #[serde(default)]
     pub evaluated: Vec<u64>,
-    /// Attempts per branch.
+    /// Search attempts per branch.
     pub attempts: Vec<u32>,
-    /// Starts of the paper's search.
+    /// Number of start points of the paper's search.
     pub starts: u32,
     /// Faults by file name.
     pub faults: BTreeMap<String, Fault>,
-    /// The inputs that came closest to uncovered branches.
+    /// The inputs closest to uncovered branches.
     #[serde(default)]
     pub closest: BTreeMap<u32, Closest>,
-    /// Evaluations when each branch was first taken; 0 for never.
+    /// Number of evaluations when each branch was first taken; 0 for never.
     #[serde(default)]
     pub taken_at: Vec<u64>,
-    /// Hashes of the inputs under which workers died, one per death: what is imported again must not kill for ever.
+    /// Hashes of the inputs under which workers died, one per death: an import must not kill workers for ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fatal_inputs: Vec<u64>,
-    /// Kept inputs that use up their fuel and return with more, by their files in `queue/`.
+    /// Kept inputs that exhaust their fuel and return with more, by their files in `queue/`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub long: BTreeMap<String, Long>,
 }
 
-/// What is known of an input that uses up its fuel and returns with more.
+/// The measurements of an input that exhausts its fuel and returns with more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Long {
-    /// Wall time of a run with all sites at rest, in milliseconds, rounded down.
+    /// Wall time of a run with all sites inactive, in milliseconds, rounded down.
     pub milliseconds: u64,
-    /// The branches that it takes, ascending.
+    /// The branches that it takes, in ascending order.
     pub covers: Vec<u32>,
 }
 
-/// Seconds of search that a state can have: 300 years.
+/// Maximum seconds of search in a state: 300 years.
 const MOST_SECONDS: f64 = 1e10;
 
-/// Evaluations that a state can have: those of two campaigns can be added, and more can follow.
+/// Maximum evaluations in a state: those of two campaigns can be added, and more can follow.
 pub const MOST_EVALUATIONS: u64 = u64::MAX / 4;
 
-/// Hashes of fatal inputs that a state can have.
+/// Maximum number of hashes of fatal inputs in a state.
 pub const MOST_FATAL_INPUTS: usize = 1000;
 
 impl SavedState {
-    /// The same with numbers that can be added up without an overflow, and with files of faults that lie in the directories of
-    /// faults: somebody may have edited the file. What depends on the target is checked where it is used.
+    /// Clips all numbers so that they can be added without overflow, and drops faults whose files do not lie in the
+    /// directories of faults: the file may have been edited. Values that depend on the target are checked where they
+    /// are used.
     #[must_use]
     fn within_bounds(mut self) -> Self {
         let seconds = Some(self.seconds).filter(|s| s.is_finite());
@@ -92,12 +93,12 @@ impl SavedState {
     }
 }
 
-/// Is it a file in `crashes/` or `hangs/`, and nowhere else?
+/// Whether it is a file in `crashes/` or `hangs/`, and nowhere else.
 fn is_file_of_a_fault(file: &str) -> bool {
     is_file_in(file, &FAULTS)
 }
 
-/// Is it a file in one of these folders, and nowhere else?
+/// Whether it is a file in one of these folders, and nowhere else.
 fn is_file_in(file: &str, folders: &[&str]) -> bool {
     file.split_once('/').is_some_and(|(folder, name)| {
         folders.contains(&folder) && !name.contains(['/', '\0']) && !["", ".", ".."].contains(&name)
@@ -107,19 +108,19 @@ fn is_file_in(file: &str, folders: &[&str]) -> bool {
 /// Version of `state.json`.
 pub const VERSION: u32 = 1;
 
-/// Reads the content of a `state.json`; `None` when it is no state of this version.
+/// Parses the content of a `state.json`; `None` if it is not a state of this version.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Option<SavedState> {
     serde_json::from_slice::<SavedState>(bytes).ok().filter(|state| state.version == VERSION)
 }
 
-/// The state of the campaign in `dir`, which may be running; nothing is touched.
+/// Reads the state of the campaign in `dir`, which may be running; changes nothing.
 #[must_use]
 pub fn peek_state(dir: &Path) -> Option<SavedState> {
     parse(&foreign::read_own(&dir.join(STATE), foreign::LONGEST_TEXT).ok()?).map(SavedState::within_bounds)
 }
 
-/// The state that was left, or a fresh one. A file that is no state of this version is renamed, with a message.
+/// Reads the saved state, or returns a new one. A file that is not a state of this version is renamed, with a message.
 pub fn read(dir: &Path, messages: &mut Vec<String>) -> SavedState {
     let path = dir.join(STATE);
     let read = match foreign::read_own(&path, foreign::LONGEST_TEXT) {
@@ -129,7 +130,7 @@ pub fn read(dir: &Path, messages: &mut Vec<String>) -> SavedState {
     };
     read.unwrap_or_else(|| {
         let aside = dir.join(STATE_ASIDE);
-        // What cannot be moved is written over by the next state.
+        // A file that cannot be moved is overwritten by the next state.
         let how = if fs::rename(&path, &aside).is_ok() { "set aside as" } else { "ignored; it cannot be set aside as" };
         messages.push(format!("{} is not a state of this version; {how} {}", path.display(), aside.display()));
         SavedState::default()

@@ -1,29 +1,32 @@
-//! The output directory: what is kept is on disk, durably, before it is shown to anybody.
+//! The output directory: kept inputs are on disk, durably, before they are displayed.
 //!
-//! `queue/` and `pending/` hold inputs under AFL++'s names, `crashes/` and `hangs/` one input per place, `state.json` what a
-//! later run cannot recompute.
+//! `queue/` and `pending/` hold inputs under AFL++'s names, `crashes/` and `hangs/` one input per place, and
+//! `state.json` the state that a later run cannot recompute.
 //!
 //! # Copies of a kept input
 //!
-//! A kept input exists three times while a campaign runs, each time for another purpose:
+//! While a campaign runs, a kept input exists three times, each time for another purpose:
 //!
-//! | copy | for | ends with |
-//! | --- | --- | --- |
-//! | LibAFL's corpus, and the pending inputs of `Saturation`, in the worker | the search draws its start points from it, by corpus ids | the worker |
-//! | [`Store`], in the worker, and the file of the same name | the name of each input, to keep none twice, and to write reports with file names every 5 s, also while the disk is full | the worker; the file stays |
-//! | the journal of finds in the shared memory of worker and supervisor | finds that have no file yet survive a worker that is killed; bytes without names, written by the evaluator at the moment of the find | the next successful [`Store::flush`] |
+//! - LibAFL's corpus, and the pending inputs of `Saturation`, in the worker. The search draws its start points from
+//!   them, by corpus ids. They end with the worker.
+//! - [`Store`], in the worker, and the file of the same name. The store knows the name of each input, keeps no input
+//!   twice, and serves to write reports with file names every 5 s, also while the disk is full. It ends with the
+//!   worker; the file stays.
+//! - The journal of finds in the shared memory of worker and supervisor. Through it, finds that have no file yet
+//!   survive a worker that is killed. It holds bytes without names, written by the evaluator at the moment of the find.
+//!   It ends with the next successful [`Store::flush`].
 //!
-//! None of them can go. LibAFL's corpus and the journal have other lifetimes. The store could keep names and hashes only and
-//! read the bytes back from the files, but every report needs all bytes, the bytes of unwritten finds must stay in memory
-//! in any case, and a report would fail when somebody removes a file. The memory is small: each input covers or saturates a
-//! goal that none before did, so there are at most two per goal, each as large as the arguments of the function (64 bytes for
-//! a harness, never more than 4 KiB): at most 8 MB for 1000 goals (calculated).
+//! None of them can be omitted. LibAFL's corpus and the journal have other lifetimes. The store could keep names and
+//! hashes only and read the bytes back from the files. But every report needs all bytes, the bytes of unwritten finds
+//! must stay in memory in any case, and a report would fail when a file is removed. The memory use is small: each input
+//! covers or saturates a goal that no earlier input did, so there are at most two per goal. Each is as large as the
+//! arguments of the function (64 bytes for a harness, never more than 4 KiB): at most 8 MB for 1000 goals (calculated).
 //!
-//! `campaign::worker` reconciles them. `keep` hands what is new in the corpus to the store, flushes the store, and only then
-//! empties the journal. `restore` evaluates at the start of a worker what the store has read from the files, and after it
-//! what is left in the journal, which makes a corpus again. The counters of what was handed over (`synced_kept`,
-//! `synced_generation`) only save time: the store recognises inputs that it has by their bytes, so handing over twice does
-//! no harm.
+//! `campaign::worker` reconciles them. `keep` passes new inputs of the corpus to the store, flushes the store, and only
+//! then empties the journal. At the start of a worker, `restore` evaluates the inputs that the store has read from the
+//! files, and then those in the journal, which rebuilds the corpus. The counters of passed inputs (`synced_kept`,
+//! `synced_generation`) only save time: the store recognises known inputs by their bytes, so passing an input twice is
+//! harmless.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -51,8 +54,8 @@ pub use super::{
 
 /// The inputs and the state of one campaign, in memory and on disk.
 ///
-/// What is kept is in memory at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred thousand
-/// evaluations, and a group of files little longer than one.
+/// A kept input is in memory at once and on disk after [`Store::flush`]: writing to a disk takes as long as a hundred
+/// thousand evaluations, and writing a group of files takes little longer than one.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
@@ -60,27 +63,29 @@ pub struct Store {
     _lock: File,
     /// The content of `state.json`.
     pub saved: SavedState,
-    /// Messages for the user about the directory as it was found.
+    /// Messages for the user about the state in which the directory was found.
     pub messages: Vec<String>,
-    /// Bytes of an input; harnesses take any number.
+    /// Size of an input in bytes; `None` for harnesses, which take any size.
     size: Option<usize>,
     queue: Inputs,
     pending: Inputs,
-    /// Inputs of `saved.faults`.
+    /// The inputs of `saved.faults`.
     fault_inputs: BTreeMap<String, Vec<u8>>,
-    /// Files in `crashes/` and `hangs/` that are not among them: a kill came before the state was written.
+    /// Files in `crashes/` and `hangs/` that are not in `saved.faults`: the process was killed before the state was
+    /// written.
     unlisted: Inputs,
-    /// Are there faults that are not in `state.json` yet?
+    /// Whether there are faults that are not in `state.json` yet.
     has_new_faults: bool,
     next_id: u32,
     /// Files to be written, relative to the directory.
     unwritten: Inputs,
-    /// Files to be removed when all are written: the same input is elsewhere then.
+    /// Files to be removed once all others are written: the same input then exists elsewhere.
     superseded: Vec<PathBuf>,
 }
 
 impl Store {
-    /// Opens (or begins) the campaign in `dir`, which `lock` holds, of inputs of `size` bytes. An empty `fingerprint` fits any.
+    /// Opens or begins the campaign in `dir`, which `lock` holds, with inputs of `size` bytes. An empty `fingerprint`
+    /// matches any.
     ///
     /// # Errors
     /// When the directory cannot be used, or holds the campaign of another target.
@@ -135,9 +140,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes the parts agree, whichever of them is older.
+    /// Makes inputs, file names and state consistent, whichever of them is older.
     fn make_consistent(&mut self) {
-        // An input is promoted by writing it to queue/ before it is removed from pending/.
+        // A pending input is promoted by writing it to queue/ before it is removed from pending/.
         let kept: BTreeSet<&[u8]> = self.queue.iter().map(|(_, bytes)| bytes.as_slice()).collect();
         let (twice, pending) = core::mem::take(&mut self.pending).into_iter().partition(|(_, b)| kept.contains(&b[..]));
         let _: &Inputs = &twice;
@@ -146,7 +151,7 @@ impl Store {
         recovery::renumber(&self.dir, [("queue", &mut self.queue), ("pending", &mut self.pending)]);
         let names = || self.queue.iter().chain(&self.pending).map(|(name, _)| name.as_str());
         self.next_id = recovery::next_id(names());
-        // Names are written before the state.
+        // Input files, whose names hold these figures, are written before the state.
         let figures = |key| names().filter_map(move |name| recovery::figure(name, key)).max().unwrap_or(0);
         let (evaluations, seconds) = (figures("execs"), figures("time") as f64 / 1e3);
         self.saved.evaluations = self.saved.evaluations.max(evaluations).min(state::MOST_EVALUATIONS);
@@ -162,7 +167,7 @@ impl Store {
         self.saved.faults.retain(|file, _| self.fault_inputs.contains_key(file));
         let lost = n_faults - self.saved.faults.len();
         if lost > 0 {
-            // Whose branches they were is not known; the other faults are run again, see `to_run_again`.
+            // It is not known which branches they covered. The other faults are run again, see `to_run_again`.
             self.saved.by_crash.clear();
             self.messages.push(format!("the inputs of {lost} crashes or hangs are gone from {}", self.dir.display()));
         }
@@ -174,7 +179,7 @@ impl Store {
         &self.dir
     }
 
-    /// Was there a campaign in the directory before?
+    /// Whether the directory already held a campaign.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         let inputs = [&self.queue, &self.pending, &self.unlisted];
@@ -193,22 +198,22 @@ impl Store {
         &self.pending
     }
 
-    /// Files below the output directory and bytes of both.
+    /// The inputs of both: the file relative to the output directory, and the bytes.
     #[must_use]
     pub fn inputs(&self) -> Inputs {
         [below("queue", &self.queue), below("pending", &self.pending)].concat()
     }
 
-    /// Inputs of crashes and hangs that must run once more, because the state lacks the fault or the branches they take.
+    /// Inputs of crashes and hangs that must run once more, because the state lacks the fault or its branches.
     #[must_use]
     pub fn to_run_again(&self) -> Vec<Vec<u8>> {
         let unlisted = self.unlisted.iter().map(|(_, bytes)| bytes);
-        // Those that kill the process are never run without need.
+        // Inputs that kill the process are never run without need.
         let is_cheap = |file: &String| self.saved.by_crash.is_empty() && self.saved.faults[file].is_cheap;
         unlisted.chain(self.fault_inputs.iter().filter(|(f, _)| is_cheap(f)).map(|(_, b)| b)).cloned().collect()
     }
 
-    /// The input of a fault is not run again: it leaves the process in a state in which it must not go on.
+    /// Marks the input of a fault as not to be run again: it leaves the process in a state that requires a restart.
     pub fn note_costly(&mut self, bytes: &[u8]) {
         let files = self.fault_inputs.iter().filter(|(_, own)| *own == bytes).map(|(file, _)| file);
         for file in files {
@@ -218,7 +223,7 @@ impl Store {
         }
     }
 
-    /// Keeps an input in `queue/`, unless it is there; if it was pending it is so no more.
+    /// Keeps an input in `queue/`, unless it is already there. If it was pending, it is moved from `pending/`.
     pub fn keep(&mut self, bytes: &[u8], milliseconds: u64, evaluations: u64, op: &str) {
         let bytes = self.fit(bytes);
         if self.queue.iter().any(|(_, b)| *b == bytes) {
@@ -227,7 +232,7 @@ impl Store {
         let waiting = self.pending.iter().position(|(_, b)| *b == bytes);
         let mut name = self.new_name(milliseconds, evaluations, op);
         if let Some((_, found)) = waiting.and_then(|i| self.pending[i].0.split_once(',')) {
-            // When it was found, not when it was seen to saturate.
+            // The name keeps the time of the find, not the time when the input was seen to saturate.
             let id = name.split(',').next().unwrap_or_default();
             name = format!("{id},{found}");
         }
@@ -242,18 +247,18 @@ impl Store {
         }
     }
 
-    /// Keeps an input in `queue/` that uses up its fuel and returns with more.
+    /// Keeps an input in `queue/` that exhausts its fuel and returns with more.
     pub fn keep_long(&mut self, bytes: &[u8], long: Long, milliseconds: u64, evaluations: u64, op: &str) {
         self.keep(bytes, milliseconds, evaluations, op);
         let bytes = self.fit(bytes);
         if let Some((name, _)) = self.queue.iter().find(|(_, b)| *b == bytes) {
             self.saved.long.insert(format!("queue/{name}"), long);
-            // The state must have it as soon as a fault.
+            // The state must be written as soon as for a new fault.
             self.has_new_faults = true;
         }
     }
 
-    /// What is known of an input that [`Store::keep_long`] has kept.
+    /// The measurements of an input that [`Store::keep_long`] has kept.
     #[must_use]
     pub fn long(&self, bytes: &[u8]) -> Option<&Long> {
         let bytes = self.fit(bytes);
@@ -261,7 +266,7 @@ impl Store {
         self.saved.long.get(&format!("queue/{name}"))
     }
 
-    /// Keeps an input in `pending/`, unless it is kept already.
+    /// Keeps an input in `pending/`, unless it is already kept.
     pub fn keep_pending(&mut self, bytes: &[u8], milliseconds: u64, evaluations: u64, op: &str) {
         let bytes = self.fit(bytes);
         if self.queue.iter().chain(&self.pending).any(|(_, b)| *b == bytes) {
@@ -272,11 +277,11 @@ impl Store {
         self.pending.push((name, bytes));
     }
 
-    /// Keeps the input of a crash or a hang, one per place; true when the place is new.
+    /// Keeps the input of a crash or a hang, one per place. Returns whether it is new.
     pub fn keep_fault(&mut self, bytes: &[u8], fault: &Fault, milliseconds: u64) -> bool {
         let bytes = self.fit(bytes);
         let file = if let Some(i) = self.unlisted.iter().position(|(_, b)| *b == bytes) {
-            // It keeps its name, even if the place has an input already: otherwise every run would repeat it.
+            // It keeps its name, even if the place already has an input: otherwise every run would repeat it.
             self.unlisted.remove(i).0
         } else if self.saved.faults.values().any(|f| f.key == fault.key) {
             return false;
@@ -298,13 +303,13 @@ impl Store {
         format!("{folder}/id:{number:06},time:{milliseconds},execs:{},op:penfuzz", self.saved.evaluations)
     }
 
-    /// The inputs of faults by their files.
+    /// The inputs of faults, by file.
     #[must_use]
     pub fn fault_inputs(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.fault_inputs
     }
 
-    /// Numbers of files on the disk, of those in `queue/`, `pending/`, `crashes/` and `hangs/` that belong to this campaign.
+    /// The number of files on disk in `queue/`, `pending/`, `crashes/` and `hangs/` that belong to this campaign.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let faults = |kind| self.saved.faults.values().filter(|f| f.kind == kind).count();
@@ -317,22 +322,22 @@ impl Store {
         }
     }
 
-    /// Finds that are not on the disk.
+    /// The number of finds that are not on disk yet.
     #[must_use]
     pub fn unwritten(&self) -> usize {
         self.unwritten.len()
     }
 
-    /// Must the state be written, since it lacks a fault?
+    /// Whether the state must be written because it lacks a fault.
     #[must_use]
     pub fn has_new_faults(&self) -> bool {
         self.has_new_faults
     }
 
-    /// Writes all that was kept since the last time, and removes what thereby is twice on the disk.
+    /// Writes all inputs kept since the last flush, and removes the files that have become duplicates.
     ///
     /// # Errors
-    /// Those of the file system; what could not be written is still to be written.
+    /// File system errors; files that could not be written stay pending for the next flush.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.unwritten.is_empty() {
             self.check_directories()?;
@@ -342,7 +347,7 @@ impl Store {
         if atomic::write_group(&files).is_ok() {
             self.unwritten.clear();
         }
-        // A nearly full disk may have room for some of them.
+        // A nearly full disk may have room for some of the files.
         while let Some((file, bytes)) = self.unwritten.first() {
             atomic::write(&self.dir.join(file), bytes)?;
             self.unwritten.remove(0);
@@ -356,10 +361,10 @@ impl Store {
         Ok(())
     }
 
-    /// Writes `state.json`, after everything that it speaks of.
+    /// Writes `state.json`, after all files that it refers to.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// File system errors.
     pub fn save(&mut self) -> io::Result<()> {
         self.flush()?;
         let text = serde_json::to_vec_pretty(&self.saved)?;
@@ -368,7 +373,7 @@ impl Store {
         Ok(())
     }
 
-    /// Fails when somebody has replaced a directory of inputs by a link to another.
+    /// Fails if an input directory was replaced by a link to another directory.
     fn check_directories(&self) -> io::Result<()> {
         for d in DIRECTORIES {
             let path = self.dir.join(d);
@@ -377,7 +382,7 @@ impl Store {
         Ok(())
     }
 
-    /// Looks which finds are on the disk.
+    /// Checks which finds are on disk.
     #[must_use]
     pub fn losses(&self) -> Losses {
         let inputs = [("queue", &self.queue), ("pending", &self.pending)];
@@ -394,7 +399,7 @@ impl Store {
         name
     }
 
-    /// As the target sees it: shorter inputs are continued with zeros, longer ones cut.
+    /// The bytes as the target uses them: shorter inputs are extended with zeros, longer ones are truncated.
     fn fit(&self, bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         if let Some(size) = self.size {
@@ -404,18 +409,18 @@ impl Store {
     }
 }
 
-/// Which finds are on the disk.
+/// The number of finds on disk and of lost finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Losses {
-    /// Never written.
+    /// Finds that were never written.
     pub unwritten: usize,
-    /// Written, but somebody has removed their files.
+    /// Finds that were written, but whose files were removed.
     pub missing: usize,
-    /// Written.
+    /// Finds that are on disk.
     pub on_disk: usize,
 }
 
-/// Files on the disk.
+/// Numbers of files on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// In `queue/`.
@@ -428,13 +433,13 @@ pub struct Counts {
     pub hangs: usize,
 }
 
-/// Names below the output directory of inputs in `folder`.
+/// The inputs of `folder`, with their names relative to the output directory.
 fn below(folder: &str, inputs: &Inputs) -> Inputs {
     inputs.iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes.clone())).collect()
 }
 
-/// What is on the disk of a campaign that may be running: its state, and its kept and pending inputs by their files below
-/// `dir`. Nothing is changed, and what cannot be read is not there.
+/// Reads a campaign that may be running: its state, and its kept and pending inputs by their files relative to `dir`.
+/// Nothing is changed; unreadable files count as missing.
 #[must_use]
 pub fn peek(dir: &Path) -> (SavedState, Inputs) {
     let inputs = ["queue", "pending"].map(|folder| below(folder, &recovery::peek(&dir.join(folder)))).concat();

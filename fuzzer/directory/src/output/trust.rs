@@ -1,14 +1,16 @@
-//! Whose campaign is it? `campaign.json` names code that is loaded (the target) or compiled (sources, flags, libraries), so one that
-//! came in an archive, a clone or from another user must not be used without the user's consent.
+//! Decides whether a campaign was written by this user. `campaign.json` names code that is loaded (the target) or
+//! compiled (sources, flags, libraries), so a manifest that came in an archive, a clone or from another user must not
+//! be used without the user's consent.
 //!
-//! The owner of the files proves nothing: what is unpacked belongs to the user who unpacks it. Instead, each `campaign.json` that
-//! penfuzz writes has a tag: a keyed hash ([`hash::keyed`], 128 bits) over all its other keys. The key is 128 random bits in the
-//! state directory of the user (`$XDG_STATE_HOME/penfuzz/key`, mode 0600). It is not in the cache directory, because CI services
-//! store caches where others can read them. So a file with the right tag was written by penfuzz of this user on this machine, and
-//! not changed since. It stays valid when the directory is moved or copied: the paths in it are absolute.
+//! The owner of the files proves nothing: unpacked files belong to the user who unpacks them. Instead, each
+//! `campaign.json` that penfuzz writes has a tag: a keyed hash ([`hash::keyed`], 128 bits) over all its other keys. The
+//! hash key is 128 random bits in the state directory of the user (`$XDG_STATE_HOME/penfuzz/key`, mode 0600). It is not
+//! in the cache directory, because CI services store caches where others can read them. So a file with a valid tag was
+//! written by penfuzz of this user on this machine, and not changed since. It stays valid when the directory is moved
+//! or copied: the paths in it are absolute.
 //!
-//! The tag is not about the inputs and the other files in the directory. They are data: inputs are run in child processes, as those
-//! of any fuzzer.
+//! The tag does not cover the inputs and the other files in the directory. They are data: inputs are run in child
+//! processes, as those of any fuzzer.
 
 use std::{
     collections::BTreeMap,
@@ -25,32 +27,33 @@ use serde_json::Value;
 
 use super::manifest::{self, Manifest};
 
-/// The key of the tag in `campaign.json`.
+/// The JSON key of the tag in `campaign.json`.
 const TAG: &str = "tag";
-/// Comes first in what is hashed, so that a tag of another kind of file is never one of `campaign.json`.
+/// A prefix of the hashed data, so that a tag for another kind of file is never valid for `campaign.json`.
 const PURPOSE: &[u8] = b"penfuzz campaign.json 1\0";
-/// The file of the key.
+/// The file of the hash key.
 const KEY_FILE: &str = "key";
-/// Bytes of the key.
+/// Size of the hash key in bytes.
 const KEY_SIZE: usize = 16;
 /// The permission bits of the group and of others.
 const FOR_OTHERS: u32 = 0o077;
 
 type Key = [u8; KEY_SIZE];
 
-/// A manifest whose target may be loaded and compiled: this user's penfuzz has written it, or the user trusts its author.
+/// A manifest whose target may be loaded and compiled: penfuzz of this user has written it, or the user trusts its
+/// author.
 #[derive(Debug, Clone)]
 pub struct Trusted(Manifest);
 
 impl Trusted {
-    /// Reads the manifest in `dir`. With `is_given` (`--trust`) any is trusted.
+    /// Reads the manifest in `dir`. With `is_given` (`--trust`), any manifest is trusted.
     ///
     /// # Errors
-    /// When there is none; with the source [`Untrusted`] when it has no valid tag.
+    /// When there is no manifest; with the source [`Untrusted`] when it has no valid tag.
     pub fn read(dir: &Path, is_given: bool) -> Result<Self, Error> {
         let bytes = manifest::read_bytes(dir)?;
         let path = dir.join(manifest::FILE);
-        // Of the same bytes as the tag: others may replace the file meanwhile.
+        // Parsed from the same bytes as the tag, because others may replace the file meanwhile.
         let manifest = manifest::parse(&bytes, &path)?;
         if is_given {
             return Ok(Self(manifest));
@@ -69,7 +72,7 @@ impl Trusted {
         ))))
     }
 
-    /// For a manifest that this process has made itself.
+    /// Trusts a manifest that this process has created itself.
     #[must_use]
     pub fn own(manifest: Manifest) -> Self {
         Self(manifest)
@@ -82,20 +85,22 @@ impl Trusted {
     }
 }
 
-/// The user must consent first: the exit status is that of unusable arguments, because an option is missing.
+/// The error for a manifest that requires the user's consent. The exit status is that of invalid arguments, because an
+/// option is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Untrusted(String);
 
 impl Untrusted {
-    /// Is it the cause of this error?
+    /// Whether it is the cause of this error.
     #[must_use]
     pub fn is_cause_of(e: &Error) -> bool {
         std::error::Error::source(e).is_some_and(<dyn std::error::Error>::is::<Self>)
     }
 }
 
-/// The code that a session on this campaign runs. Strings are quoted with escapes: they are a stranger's.
+/// Describes the code that a session on this campaign would run. Strings are quoted with escapes, because they come
+/// from an unknown author.
 fn what_would_run(manifest: &Manifest) -> String {
     if manifest.is_linked() {
         return format!("{:?} would be loaded and run", manifest.linked.to_string_lossy());
@@ -117,10 +122,11 @@ fn owner(path: &Path) -> String {
     }
 }
 
-/// The text of `campaign.json`, with the tag of this user. Without a usable key it has no tag: then its commands need `--trust`.
+/// The text of `campaign.json`, with the tag of this user. Without a usable key it has no tag; commands on it then need
+/// `--trust`.
 ///
 /// # Errors
-/// When it cannot be written as JSON.
+/// When the manifest cannot be written as JSON.
 pub fn signed(manifest: &Manifest) -> Result<Vec<u8>, Error> {
     signed_with(manifest, key().ok().as_ref())
 }
@@ -131,7 +137,7 @@ fn signed_with(manifest: &Manifest, key: Option<&Key>) -> Result<Vec<u8>, Error>
     if let Some(key) = key
         && let Some(tag) = tag(text.as_bytes(), key)
     {
-        // As the last key, so that the others keep their order.
+        // Appended as the last key, so that the others keep their order.
         text.truncate(text.trim_end_matches(['}', '\n']).len());
         let _ = write!(text, ",\n  \"{TAG}\": \"{tag}\"\n}}");
     }
@@ -143,8 +149,8 @@ fn has_valid_tag(bytes: &[u8], key: &Key) -> bool {
     found.is_some_and(|found| found.as_str() == tag(bytes, key).as_deref())
 }
 
-/// The tag of this JSON object: over every key but that of the tag, sorted, so that neither order nor spaces count. `None` when it
-/// is no object.
+/// Computes the tag of this JSON object, over every key but that of the tag. Keys are sorted, so that order and white
+/// space do not matter. `None` if the JSON is not an object.
 fn tag(json: &[u8], key: &Key) -> Option<String> {
     let mut all: BTreeMap<String, Value> = serde_json::from_slice(json).ok()?;
     all.remove(TAG);
@@ -152,7 +158,7 @@ fn tag(json: &[u8], key: &Key) -> Option<String> {
     Some(format!("{:032x}", hash::keyed(key, &message)))
 }
 
-/// The key of this user, which is made at first use.
+/// Returns the key of this user; creates it at first use.
 fn key() -> Result<Key, Error> {
     let path = key_path()?;
     loop {
@@ -163,7 +169,7 @@ fn key() -> Result<Key, Error> {
     }
 }
 
-/// The key of this user if there is one; otherwise nothing was tagged yet.
+/// The key of this user; `None` if there is none, so that nothing was tagged yet.
 fn existing_key() -> Result<Option<Key>, Error> {
     read_key(&key_path()?)
 }
@@ -175,7 +181,7 @@ fn key_path() -> Result<PathBuf, Error> {
 #[cfg(not(test))]
 use penfuzz_cc::state_directory as directory;
 
-/// The tests leave the key of the user who runs them alone.
+/// A directory for the tests, so that they do not use the key of the user who runs them.
 #[cfg(test)]
 fn directory() -> Result<PathBuf, penfuzz_cc::Error> {
     static PLACE: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| tempfile::tempdir().unwrap());
@@ -199,13 +205,13 @@ fn read_key(path: &Path) -> Result<Option<Key>, Error> {
     Ok(Some(key))
 }
 
-/// Makes the key, unless another process makes it at the same time: then that one counts.
+/// Creates the key. If another process creates it at the same time, that key is used.
 fn create_key(path: &Path) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     let write = || {
         let mut key = Key::default();
         File::open("/dev/urandom")?.read_exact(&mut key)?;
-        // Its mode is 0600.
+        // The mode of this file is 0600.
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(&key)?;
         file.as_file().sync_all()?;

@@ -1,4 +1,4 @@
-//! Tags of `campaign.json`, and the key.
+//! Tests of the tags of `campaign.json`, and of the key.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ fn a_written_manifest_is_trusted_and_read_back() {
     Trusted::read(copy.path(), false).expect("a copied directory is the same campaign");
 }
 
-/// A campaign that was resumed with the options of the command line is the user's own.
+/// A campaign that was resumed with command-line options belongs to the user.
 #[test]
 fn writing_the_same_manifest_adds_the_tag() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn without_the_key_there_is_no_valid_tag() {
     }
 }
 
-/// The value that counts must be the one that was hashed.
+/// A parser must not use another value than the hashed one.
 #[test]
 fn a_key_that_occurs_twice_is_refused() {
     let text = signed_text().replacen('{', "{\"linked\": \"/evil.so\",", 1);

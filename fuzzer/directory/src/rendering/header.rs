@@ -1,16 +1,18 @@
-//! Finds the project's own header that declares the function under test, so that the emitted tests include it instead of declaring
-//! the function again.
+//! Finds the project's own header that declares the function under test, so that the emitted tests include it instead
+//! of declaring the function again.
 //!
-//! 1. The `#include` lines of the source are followed through the directories of its flags. Headers that are not found there are the
-//!    system's.
-//! 2. A candidate is an include of the source that leads to a file in which the function's name occurs. It is tried as the source
-//!    writes it: alone, then behind the source's own includes before it; in a C++ program also in `extern "C"`.
-//! 3. gcc decides: a program that includes it and calls the function as the emitted tests do must compile, without
-//!    a prototype, and refer to the function's symbol. (A macro, an inline function or another overload refers to another.)
-//! 4. The standard headers that the tests include must be the ones that are found without the project's flags: a project may have
-//!    its own `stdio.h`.
+//! 1. It follows the `#include` lines of the source through the include directories of its flags. Headers that are not
+//!    found there are system headers.
+//! 2. A candidate is an include of the source that leads to a file in which the function's name occurs. It is tried as
+//!    the source writes it: first alone, then after the source's preceding includes; in a C++ program also inside
+//!    `extern "C"`.
+//! 3. gcc decides. A program that includes the candidate and calls the function as the emitted tests do must compile
+//!    without a prototype and refer to the function's symbol. (A macro, an inline function or another overload refers
+//!    to another symbol.)
+//! 4. The standard headers that the tests include must be those that gcc finds without the project's flags: a project
+//!    may have its own `stdio.h`.
 //!
-//! Without any of this (no such header, no gcc), the tests declare the function.
+//! If no header passes, or there is no gcc, the tests declare the function.
 
 use std::{
     collections::BTreeSet,
@@ -26,22 +28,22 @@ use penfuzz_report::{Header, Report};
 use penfuzz_system::files::foreign;
 use penfuzz_testgen as unit_test;
 
-/// Candidates that are tried at most; each costs one or two calls of gcc (some 30 ms).
+/// Maximum number of candidates tried; each costs one or two runs of gcc (about 30 ms).
 const MOST_TRIALS: usize = 12;
 
-/// Files that are followed at most, and bytes of each that are read.
+/// Maximum number of files followed, and of bytes read from each.
 const MOST_FILES: usize = 500;
 const LARGEST: u64 = 1 << 22;
 
-/// Headers of the emitted tests in every format that a project could have, too.
+/// Standard headers that the emitted tests include in some format, and that a project could replace by its own.
 const STANDARD: [&str; 10] = [
     "errno.h", "fenv.h", "setjmp.h", "signal.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "unistd.h",
 ];
 
-/// Looks for the header; if there is one, the reports in `dir` are written again.
+/// Looks for the header. If there is one, sets it in `report` and writes the reports in `dir` again.
 ///
 /// # Errors
-/// Those of the file system, when reports are written.
+/// File system errors while the reports are written.
 pub fn complete(dir: &Path, report: &mut Report) -> std::io::Result<()> {
     report.header = find(report);
     if report.header.is_none() {
@@ -51,7 +53,7 @@ pub fn complete(dir: &Path, report: &mut Report) -> std::io::Result<()> {
     write_all(dir, report)
 }
 
-/// The header; `None` when the tests must declare the function.
+/// The header; `None` if the tests must declare the function.
 #[must_use]
 pub fn find(report: &Report) -> Option<Header> {
     let signature = &report.signature;
@@ -88,7 +90,7 @@ pub fn find(report: &Report) -> Option<Header> {
     None
 }
 
-/// Is the program C++ and the function not?
+/// Whether the test program is C++ and the function is not.
 fn is_extern_c_possible(report: &Report) -> bool {
     unit_test::file_name(&Report { header: Some(Header::default()), ..report.clone() }).ends_with("pp")
         && !report.signature.symbol.starts_with("_Z")
@@ -103,12 +105,12 @@ struct Include {
     file: PathBuf,
 }
 
-/// The source file of the function.
+/// The source file of the function under test.
 struct Source {
     file: PathBuf,
-    /// Its options, with absolute paths.
+    /// The compiler options of the file, with absolute paths.
     options: Vec<String>,
-    /// The directories of its options: for quotes only, and for both.
+    /// The include directories in the options: `quoted` serves `"..."` only, `directories` serves both forms.
     quoted: Vec<PathBuf>,
     directories: Vec<PathBuf>,
 }
@@ -139,7 +141,7 @@ impl Source {
         Some(Self { file, options, quoted, directories })
     }
 
-    /// The project's headers that the source includes, in order.
+    /// The project headers that the source includes, in order.
     fn includes(&self) -> Vec<Include> {
         self.includes_of(&self.file)
     }
@@ -151,7 +153,7 @@ impl Source {
         names.filter_map(|text| Some(Include { file: self.resolve(text, file)?, text: text.to_owned() })).collect()
     }
 
-    /// The file of an include in `from`.
+    /// The project file that the include `text` in the file `from` refers to.
     fn resolve(&self, text: &str, from: &Path) -> Option<PathBuf> {
         let name = &text[1..text.len() - 1];
         let beside = from.parent().map(Path::to_path_buf);
@@ -160,7 +162,7 @@ impl Source {
         own.iter().chain(&self.directories).map(|directory| directory.join(name)).find(|path| path.is_file())
     }
 
-    /// Does the name occur in the header, or in one that it includes?
+    /// Whether the name occurs in the header or in a header that it includes.
     fn leads_to(&self, include: &Include, name: &str) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![include.file.clone()]);
         while let Some(file) = open.pop() {
@@ -175,7 +177,7 @@ impl Source {
         false
     }
 
-    /// The options that these includes need in a file of another directory.
+    /// The options that a file in another directory needs in order to use these includes.
     fn flags(&self, lines: &[String]) -> Vec<String> {
         let mut flags = self.options.clone();
         let beside = self.file.parent().filter(|_| lines.iter().any(|line| line.starts_with('"')));
@@ -184,7 +186,7 @@ impl Source {
     }
 }
 
-/// The name in a line `#include "name"`, with its quotes or brackets.
+/// The name in an `#include` line, with its quotes or brackets.
 fn included(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     let end = match rest.chars().next()? {
@@ -196,7 +198,7 @@ fn included(line: &str) -> Option<&str> {
     (length > 0).then(|| &rest[..length + 2])
 }
 
-/// Does the name occur as a whole word?
+/// Whether the name occurs as a whole word.
 fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     !name.is_empty()
@@ -205,7 +207,7 @@ fn has_word(text: &str, name: &str) -> bool {
             .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + name.len()..].chars().next()))
 }
 
-/// The header, if gcc accepts it.
+/// Returns the header if gcc accepts it.
 fn accepted(report: &Report, header: Header) -> Option<Header> {
     let directory = tempfile::tempdir().ok()?;
     let trial = Report { header: Some(header), ..report.clone() };
@@ -233,7 +235,7 @@ fn accepted(report: &Report, header: Header) -> Option<Header> {
     standard_files(is_cxx, directory.path())?.iter().all(|path| used.contains(path.as_str())).then_some(header)
 }
 
-/// The files of the standard headers without any options.
+/// The paths of the standard headers that gcc finds without any options.
 fn standard_files(is_cxx: bool, directory: &Path) -> Option<Vec<String>> {
     let file = directory.join(if is_cxx { "standard.cpp" } else { "standard.c" });
     let text: String = STANDARD.iter().flat_map(|h| ["#include <", h, ">\n"]).collect();
@@ -254,7 +256,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Does the object file need the symbol from elsewhere?
+/// Whether the object file refers to the symbol without defining it.
 fn refers_to(file: &Path, symbol: &str) -> bool {
     let Ok(data) = fs::read(file) else { return false };
     object::File::parse(&*data)

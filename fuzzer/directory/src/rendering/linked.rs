@@ -1,9 +1,10 @@
-//! What a file that pen-cc linked was made of: its sources, with the options that they need, and its libraries.
+//! Reconstructs how pen-cc built a linked file: its sources with the options that they need, and its libraries.
 //!
-//! pen-cc lets clang note the command line of each object in the section `.GCC.command.line`, which is not loaded and which
-//! linkers join: strings that end in NUL, each the words of one command, with a backslash before a space or backslash in a
-//! word. pen-cc also writes the directory into the line (`-fdebug-compilation-dir=`). The libraries are those of the dynamic
-//! section (`DT_NEEDED`), found by `DT_RUNPATH` or by the linker.
+//! pen-cc makes clang record the command line of each object in the section `.GCC.command.line`, which is not loaded
+//! and which linkers concatenate. It consists of NUL-terminated strings, one per command; words are separated by
+//! spaces, and a backslash escapes a space or backslash within a word. pen-cc also adds the directory to the command
+//! line (`-fdebug-compilation-dir=`). The libraries are those of the dynamic section (`DT_NEEDED`), found by
+//! `DT_RUNPATH` or by the linker.
 
 use std::path::{Path, PathBuf};
 
@@ -28,16 +29,16 @@ use penfuzz_testgen::absolute_flags_from;
 /// The section with the command lines.
 const SECTION: &str = ".GCC.command.line";
 
-/// What the names of the runtime's functions and of the pass's tables begin with.
+/// Prefix of the names of the runtime's functions and of the pass's tables.
 const HOOK: &[u8] = b"__pen_";
 
-/// Where pen-cc notes the directory.
+/// The option in which pen-cc records the directory.
 const DIRECTORY: &str = "-fdebug-compilation-dir=";
 
-/// Options of the preprocessor that are followed by their value.
+/// Preprocessor options that take the next word as their value.
 const WITH_VALUE: [&str; 8] = ["-I", "-D", "-U", "-isystem", "-iquote", "-idirafter", "-include", "-imacros"];
 
-/// Other options followed by a value, which the emitted program does not need.
+/// Other options that take the next word as their value, and that the emitted program does not need.
 const SKIPPED: [&str; 14] = [
     "-o",
     "-MF",
@@ -55,7 +56,7 @@ const SKIPPED: [&str; 14] = [
     "-rpath",
 ];
 
-/// Beginnings of options that change what a source means, and that gcc takes as well.
+/// Prefixes of options that change the meaning of a source, and that gcc accepts as well.
 const NEEDED: [&str; 25] = [
     "-I",
     "-D",
@@ -84,22 +85,23 @@ const NEEDED: [&str; 25] = [
     "-ffp-contract=",
 ];
 
-/// Libraries that every program has, or that are linked by another name.
+/// Libraries that every program links, or that are linked by another name.
 const EVERYWHERE: [&str; 7] =
     ["libc.so", "libm.so", "libgcc_s.so", "ld-linux", "libpthread.so", "libdl.so", "libstdc++.so"];
 
-/// The sources and libraries of a linked file; both empty where nothing is noted.
+/// The sources and libraries of a linked file; both empty if the file records none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// Each source once.
     pub compilations: Vec<Compilation>,
-    /// Arguments of the linker.
+    /// Linker arguments.
     pub libs: Vec<String>,
 }
 
 impl Recorded {
-    /// What the tests of the target in the file `linked` are built from. Without stubs for what nothing defines, and without the
-    /// archives that pen-cc has compiled: they call the runtime in the target, so a test program has their sources in their place.
+    /// Returns what the tests of the target `linked` are built from. Undefined symbols for which the target has stubs
+    /// are defined as zero. Archives that pen-cc compiled are replaced by their sources, because they call the runtime
+    /// in the target.
     #[must_use]
     pub fn for_tests(mut self, linked: &Path, sources: &[PathBuf]) -> Self {
         let n = self.libs.len();
@@ -114,7 +116,7 @@ impl Recorded {
     }
 }
 
-/// Is this an archive, or an object, of pen-cc?
+/// Returns whether the file is an archive or an object that pen-cc compiled.
 fn is_instrumented(lib: &str) -> bool {
     if lib.starts_with('-') {
         return false;
@@ -130,7 +132,7 @@ fn is_instrumented(lib: &str) -> bool {
     archive.members().filter_map(|m| m.ok()?.data(&*data).ok()).any(has_hooks)
 }
 
-/// Reads what is noted in the file at `path`.
+/// Reads the records of the file at `path`.
 #[must_use]
 pub fn recorded(path: &Path) -> Recorded {
     let Ok(data) = MappedFile::open(path) else { return Recorded::default() };
@@ -148,7 +150,8 @@ pub fn recorded(path: &Path) -> Recorded {
     Recorded { compilations, libs: libraries(&data).unwrap_or_default() }
 }
 
-/// The noted command lines of the file at `path`: the words of each, the compiler first, and the directory it was run in.
+/// Returns the recorded command lines of the file at `path`: the words of each, the compiler first, and the working
+/// directory.
 #[must_use]
 pub fn command_lines(path: &Path) -> Vec<(Vec<String>, PathBuf)> {
     MappedFile::open(path).map_or_else(|_| Vec::new(), |data| command_lines_in(&data))
@@ -167,7 +170,7 @@ fn command_lines_in(data: &[u8]) -> Vec<(Vec<String>, PathBuf)> {
     lines.split(|b| *b == 0).filter(|l| !l.is_empty()).map(with_directory).collect()
 }
 
-/// The words of a noted command line.
+/// Splits a recorded command line into words.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut characters = line.chars();
@@ -186,7 +189,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The sources of a command that is run in `directory`; its first word is the compiler.
+/// Returns the sources of a command that was run in `directory`, each with its flags. The first word is the compiler.
 #[must_use]
 pub fn compilations_of(command: &[String], directory: &Path) -> Vec<Compilation> {
     let (mut flags, mut sources) = (Vec::new(), Vec::new());
@@ -207,7 +210,7 @@ pub fn compilations_of(command: &[String], directory: &Path) -> Vec<Compilation>
     sources.into_iter().map(|source| Compilation { source, flags: flags.clone() }).collect()
 }
 
-/// The flags of a compilation, each with its value.
+/// Splits the flags of a compilation into groups: each flag with its value.
 #[must_use]
 pub fn groups(flags: &[String]) -> Vec<&[String]> {
     let (mut all, mut rest) = (Vec::new(), flags);

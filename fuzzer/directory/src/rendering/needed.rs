@@ -1,4 +1,4 @@
-//! The sources that a test program is linked from: those that the function under test needs, out of all that the target was made of.
+//! Selects the sources that a test program is linked from: those of the target that the function under test needs.
 
 use std::{
     collections::HashSet,
@@ -9,29 +9,30 @@ use penfuzz_executor::Evaluator;
 
 use penfuzz_report::model::Compilation;
 
-/// The needed sources by their real paths; `None` when they are not known, so that all are kept.
+/// The real paths of the needed sources; `None` if they are not known, so that all sources are kept.
 pub struct Needed(Option<HashSet<PathBuf>>);
 
 impl Needed {
-    /// What the function of the evaluator needs.
+    /// Returns the sources that the evaluator's function needs.
     #[must_use]
     pub fn by(evaluator: &Evaluator) -> Self {
         Self(evaluator.needed_units().map(|units| units.iter().map(|u| real(Path::new(u))).collect()))
     }
 
-    /// Of these sources.
+    /// Returns the needed ones of these sources.
     #[must_use]
     pub fn sources(&self, all: &[PathBuf]) -> Vec<String> {
         self.of(all, PathBuf::as_path).iter().map(|p| p.display().to_string()).collect()
     }
 
-    /// Of these compilations.
+    /// Returns the needed ones of these compilations.
     #[must_use]
     pub fn compilations(&self, all: &[Compilation]) -> Vec<Compilation> {
         self.of(all, |c| Path::new(&c.source))
     }
 
-    /// All, when a needed source may be missing: one that is not text, such as bitcode, has the name of the text it was made from.
+    /// Returns the needed elements. Returns all of them if a needed source is not among them: a source that is not
+    /// text, such as bitcode, records the path of the text from which it was made.
     fn of<T: Clone>(&self, all: &[T], path: impl Fn(&T) -> &Path) -> Vec<T> {
         let Some(needed) = &self.0 else { return all.to_vec() };
         let real: Vec<_> = all.iter().map(|one| real(path(one))).collect();

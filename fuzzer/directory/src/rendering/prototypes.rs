@@ -1,4 +1,4 @@
-//! The prototypes of functions for reports.
+//! Builds the prototypes of functions that reports contain.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ pub fn signature(function: &Function) -> Signature {
             .map(|p| report::Parameter {
                 name: p.name.clone(),
                 type_name: p.type_name.clone(),
-                // With a model, each parameter has an argument.
+                // With a model, every parameter has an argument.
                 kind: match p.is_output() {
                     true if function.model.is_some() => String::new(),
                     true => report::OUTPUT_KIND.to_owned(),
@@ -52,7 +52,8 @@ pub fn signature(function: &Function) -> Signature {
     }
 }
 
-/// The source that includes the file of the definition; empty if it has it itself, or is not there.
+/// The source file that includes the file of the definition; empty if that file is itself the source, or if the source
+/// does not exist.
 fn unit(function: &Function) -> String {
     let unit = unit_of(function);
     let is_other = limits::is_there(unit) && fs::canonicalize(unit).ok() != fs::canonicalize(&function.file).ok();
@@ -62,7 +63,7 @@ fn unit(function: &Function) -> String {
 fn maker(function: &Function) -> Maker {
     let mut signature = signature(function);
     for p in signature.parameters.iter_mut().filter(|p| p.is_output()) {
-        // As the function under test has them with a model.
+        // The function under test has the same values for its output parameters when it has a model.
         (p.kind, p.size) = (String::new(), 0);
     }
     Maker { function: function.name.clone(), signature }

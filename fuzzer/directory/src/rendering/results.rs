@@ -1,8 +1,8 @@
-//! What the function does for an emitted test: the values that the test program expects.
+//! Determines the behaviour of the function for an emitted test: the values that the test program expects.
 //!
-//! The function is called three times: twice here, and once in a fresh process. What differs between these calls depends on more than
-//! the arguments (on earlier calls, or on memory that was never written), and no test can expect it. How the test ends is what the
-//! fresh process did.
+//! The function is called three times: twice here, and once in a fresh process. A value that differs between these
+//! calls depends on more than the arguments (on earlier calls, or on uninitialized memory), so no test can expect it.
+//! How the test ends is taken from the fresh process.
 
 use penfuzz_executor::{Evaluator, blocks::Blocks, evaluator::RunStatus};
 use penfuzz_report::{Arg, End, Test, literal};
@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::memory;
 use crate::rendering::arguments::arguments;
 
-/// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux: they differ at every start.
+/// Numbers that may be addresses of a program, its libraries or its stack on 64-bit Linux. Addresses differ at every
+/// start.
 const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
 
-/// What one call did.
+/// The observed behaviour of one run: how it ended, its results and its outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     /// The function returned, or ended its process by `exit`.
@@ -30,13 +31,13 @@ pub struct Seen {
     pub errno: i32,
     /// The value that it returned.
     pub result: Option<Arg>,
-    /// Of the calls of a sequence.
+    /// The results of the calls of a sequence.
     #[serde(default)]
     pub results: Vec<Option<Arg>>,
-    /// `errno` behind each of them.
+    /// `errno` after each call of a sequence.
     #[serde(default)]
     pub errnos: Vec<i32>,
-    /// Calls of a sequence.
+    /// The number of calls of a sequence that were begun.
     #[serde(default)]
     pub begun: usize,
     /// What it wrote to the memory behind its pointers.
@@ -44,21 +45,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Did the function return, or end its process by `exit`?
+    /// Whether the function returned, or ended its process by `exit`.
     #[must_use]
     pub const fn is_normal(&self) -> bool {
         self.returned
     }
 
-    /// Did it end its process?
+    /// Whether the function ended its process.
     #[must_use]
     pub const fn is_exit(&self) -> bool {
         self.exit.is_some()
     }
 }
 
-/// A test without file and branches: its arguments, how the function ends, its result, what it leaves behind its pointers, and
-/// `errno`. `fresh` is what it did in a fresh process, if that is known.
+/// A test without file and branches: its arguments, how the function ends, its result, what it writes through its
+/// pointers, and `errno`. `fresh` is the behaviour in a fresh process, if that is known.
 #[must_use]
 pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test {
     let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
@@ -82,16 +83,18 @@ pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test 
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
-/// What a call left, as bits: two calls that left the same have done the same. It costs less than [`Seen`], which is in words.
+/// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`Seen`], which is
+/// formatted as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     errno: i32,
-    /// Halves of the cells of the output.
+    /// The output cells, each as its low and high half.
     halves: Vec<[u64; 2]>,
 }
 
 impl Left {
-    /// Of the last run of `evaluator`, which left `errno`; `None` if it did not return, or if its output is not all that counts.
+    /// The bits of the last run of `evaluator`, which set `errno`. `None` if the run did not return, or if its output
+    /// cells are not its whole result.
     fn of(evaluator: &Evaluator, ran: RunStatus, errno: i32) -> Option<Self> {
         let halves = || evaluator.output().iter().map(|c| [*c as u64, (*c >> 64) as u64]).collect();
         has_plainly_returned(evaluator, ran).then(|| Self { errno, halves: halves() })
@@ -111,22 +114,22 @@ fn has_plainly_returned(evaluator: &Evaluator, ran: RunStatus) -> bool {
     ran == RunStatus::Returned && !evaluator.leaves_more() && !ends()
 }
 
-/// Calls the function with its armed branches, of which those are returned that it takes.
+/// Calls the function. Returns the armed branches that it takes, and its behaviour.
 pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
     let (ran, covers, errno) = run(evaluator, bytes);
     (covers, seen(evaluator, bytes, ran, errno))
 }
 
-/// What a call did, in bits if they are all that counts.
+/// The result of a run: as bits if they are the whole result, otherwise as the full observation.
 pub type Did = Result<Left, Box<Seen>>;
 
-/// The same, in bits if they are all that counts.
+/// Like [`call`], but returns the behaviour as bits if they are the whole result.
 pub fn call_in_bits(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Did) {
     let (ran, covers, errno) = run(evaluator, bytes);
     (covers, did(evaluator, bytes, ran, errno))
 }
 
-/// Makes a run by `work`; what it did, and what `work` returns besides.
+/// Performs a run by calling `work`. Returns the result of the run, and the second value that `work` returns.
 pub fn run_by<T>(
     evaluator: &mut Evaluator,
     bytes: &[u8],
@@ -140,27 +143,27 @@ fn did(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Did {
     Left::of(evaluator, ran, errno).ok_or_else(|| Box::new(seen(evaluator, bytes, ran, errno)))
 }
 
-/// What the last run left, which did what is `seen`; `None` if that is not all that counts.
+/// The bits of the last run, whose behaviour is `seen`. `None` if its output cells are not its whole result.
 #[must_use]
 pub fn left(evaluator: &Evaluator, seen: &Seen) -> Option<Left> {
     let ran = if seen.returned { RunStatus::Returned } else { RunStatus::Faulted };
     Left::of(evaluator, ran, seen.errno)
 }
 
-/// Calls the function; what it did, unless it left the same as before.
+/// Calls the function. Returns its behaviour, or `None` if its bits equal `before`.
 pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left>) -> Option<Seen> {
     let (ran, _, errno) = run(evaluator, bytes);
     let is_same = before.is_some_and(|left| left.is_of(evaluator, ran, errno));
     (!is_same).then(|| seen(evaluator, bytes, ran, errno))
 }
 
-/// Runs the function once; the armed branches that it takes, and `errno`.
+/// Runs the function once. Returns how the run ended, the armed branches that it takes, and `errno`.
 fn run(evaluator: &mut Evaluator, bytes: &[u8]) -> (RunStatus, Vec<u32>, i32) {
     let ((ran, covers), errno) = errno::left_by(|| evaluator.run_once(bytes));
     (ran, covers, errno)
 }
 
-/// What the last run did.
+/// The behaviour of the last run.
 fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Seen {
     let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
@@ -213,7 +216,7 @@ fn outputs(function: &Function, cells: &[u128]) -> Vec<Arg> {
     function.parameters.iter().filter(|p| p.pointer).filter_map(output).collect()
 }
 
-/// The first `n` words of a structure; `None` when one may be an address.
+/// The first `n` words of a structure; `None` if one of them may be an address.
 fn structure(name: &str, type_name: &str, cells: &[u128], n: usize) -> Option<Arg> {
     let words: Vec<u64> = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(n).collect();
     let is_known = !words.is_empty() && !words.iter().any(|w| ADDRESSES.contains(w));

@@ -1,4 +1,4 @@
-//! Reports without a campaign: what test programs of single inputs are made from.
+//! Builds reports without a campaign, from which the test programs of single inputs are made.
 
 use std::{
     collections::BTreeMap,
@@ -18,24 +18,24 @@ use crate::{
     replay::session::ReplaySession,
 };
 
-/// What the target is made of.
+/// The files and options that the target is built from.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'a> {
-    /// The target as on the command line.
+    /// The target as given on the command line.
     pub target: &'a Path,
-    /// Its sources, where penfuzz has compiled them, and the flags.
+    /// Its sources, if penfuzz compiled them.
     pub sources: &'a [PathBuf],
     /// Compiler flags of the sources.
     pub flags: &'a [String],
-    /// Those of a file that pen-cc linked.
+    /// The compilations of a file that pen-cc linked.
     pub compilations: &'a [Compilation],
-    /// Libraries that are linked.
+    /// Linked libraries.
     pub libs: &'a [String],
-    /// Rounding modes.
+    /// Rounding modes in which the function is called.
     pub rounding: Rounding,
 }
 
-/// A report on the function of a session, without branches, figures and tests.
+/// A report on the function of a session that has a prototype, but no branches, figures or tests.
 #[must_use]
 pub fn report(session: &ReplaySession, made: &Made) -> Report {
     let function = session.evaluator.function();

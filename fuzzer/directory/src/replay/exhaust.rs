@@ -1,5 +1,5 @@
-//! Tries all inputs, where they are few: one `Float32`, or numbers of 32 bits together. Finds those that are wanted, or shows that there
-//! is none. What that shows rests on the compiler.
+//! Evaluates all inputs of a function if there are few: one `Float32`, or numbers of 32 bits together. Finds wanted
+//! inputs, or shows that there are none. The result is about the code that the compiler has made.
 
 use std::{
     io::IsTerminal,
@@ -16,23 +16,23 @@ use penfuzz_system::process::{
     interrupts,
 };
 
-/// Bits of all numbers of an input together, at most.
+/// Maximum number of bits of all numbers of an input together.
 pub const MOST_BITS: u32 = 32;
-/// Inputs between two messages.
+/// Number of inputs between two messages.
 const PART: u64 = 1 << 20;
-/// Inputs of a part that are returned.
+/// Maximum number of found inputs that are returned per part.
 const MOST_FOUND: usize = 64;
-/// Time after which the speed is known.
+/// Time after which the speed is known well enough to predict the total time.
 const MEASURED: Duration = Duration::from_secs(2);
 
-/// The inputs, and how long they are tried.
+/// The inputs to evaluate, and a time limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Space<'a> {
-    /// The bits of each number of the layout.
+    /// The number of bits of each number of the layout.
     pub widths: &'a [u32],
-    /// Time for all.
+    /// Time limit for all inputs.
     pub time: Duration,
-    /// Ends as soon as the speed shows that the time is too short for all.
+    /// If set, evaluation stops as soon as the speed shows that the time is too short for all inputs.
     pub only_all: bool,
 }
 
@@ -43,14 +43,14 @@ impl Space<'_> {
     }
 }
 
-/// What was tried.
+/// What was evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
-    /// Inputs.
+    /// Number of evaluated inputs.
     pub evaluations: u64,
-    /// Were these all?
+    /// True if all inputs were evaluated.
     pub is_complete: bool,
-    /// Of these, ended by a fault.
+    /// Number of evaluations that ended in a fault.
     pub faults: u64,
 }
 
@@ -61,7 +61,8 @@ struct Part {
     faults: u64,
 }
 
-/// Evaluates every input, in another process, to the end of the part with the first that `is_found`. `arm` comes before the first.
+/// Evaluates all inputs in order in a child process, which first calls `arm`. Stops after the part with the first input
+/// for which `is_found` is true. Passes such inputs to `found`.
 pub fn all(
     evaluator: &mut Evaluator,
     space: &Space,
@@ -120,7 +121,7 @@ pub fn all(
     tried
 }
 
-/// A bar on a terminal.
+/// A progress bar, if standard error is a terminal.
 #[must_use]
 pub fn progress(total: u64) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {

@@ -1,8 +1,8 @@
 //! An input that killed a worker: how it is recorded, and which branches it took.
 //!
-//! No handler runs when a target dies of SIGKILL or exits by a raw system call, so the place is unknown. The next worker
-//! therefore runs the input once more, in a process of its own that writes the branches it takes to shared memory. They count
-//! as covered; otherwise the search would take the same branches into the same death for ever.
+//! If a target dies of SIGKILL or exits by a raw system call, no handler runs, so the place is unknown. The next worker
+//! therefore runs the input again in a child process, which writes the branches that it takes to shared memory. These
+//! branches count as covered. Otherwise the search would take the same branches to the same death again and again.
 
 use core::sync::atomic::Ordering;
 use std::{
@@ -21,33 +21,34 @@ use penfuzz_system::process::{fork, shared_memory::SharedBytes, wait};
 /// How a worker was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Death {
-    /// The signal; 0 when the target ended the process.
+    /// The signal; 0 if the target itself ended the process.
     pub signal: i32,
-    /// The supervisor killed it, because not even the alarm ended the evaluation.
+    /// True if the supervisor killed the worker because not even the alarm ended the evaluation.
     pub stuck: bool,
 }
 
 impl Death {
-    /// As a number in the worker's shared memory; never 0.
+    /// Encodes it as a number for the worker's shared memory; never 0.
     #[must_use]
     pub fn to_number(self) -> u32 {
         (self.signal.unsigned_abs() << 2) | (u32::from(self.stuck) << 1) | 1
     }
 
-    /// From a number in the worker's shared memory; `None` for one that stands for no death.
+    /// Decodes a number from the worker's shared memory; `None` if it does not encode a death.
     #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
         (number & 1 == 1).then_some(Self { signal: (number >> 2) as i32, stuck: number & 2 != 0 })
     }
 
-    /// May another process have sent the signal: the user, or the kernel when memory is short? Only another run of the input
-    /// decides that.
+    /// Returns true if another process may have sent the signal: the user, or the kernel when memory is short. Only
+    /// another run of the input can decide that.
     #[must_use]
     pub fn is_from_outside(self) -> bool {
         !self.stuck && [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&self.signal)
     }
 
-    /// The fault. Deaths of the same kind differ by `branches`: those that no earlier input has covered.
+    /// The fault for this death. Its key depends on `branches`, those that no earlier input has covered, to distinguish
+    /// deaths of the same kind.
     #[must_use]
     pub fn fault(self, branches: &[u32], place: String) -> Fault {
         let mut hash = StableHash::new();
@@ -64,7 +65,7 @@ impl Death {
     }
 }
 
-/// The branches that `bytes` takes before it kills its process, as [`run_again`] finds them.
+/// The branches that `bytes` takes before it kills its process ([`run_again`]).
 ///
 /// # Errors
 /// Those of [`run_again`].
@@ -77,8 +78,8 @@ pub fn branches_taken(
     Ok(run_again(evaluator, scope, bytes, patience)?.map(|(_, branches)| branches))
 }
 
-/// How `bytes` kills its process, or is killed after `patience`, and the branches in scope that it takes before; `None` when
-/// this time it does not kill.
+/// Runs `bytes` in a child process, and kills the child after `patience`. Returns how the child died, and the branches
+/// in scope that it took before; `None` if this time the input does not kill its process.
 ///
 /// # Errors
 /// When the system has no memory or process to spare.
@@ -89,14 +90,14 @@ pub fn run_again(
     patience: Duration,
 ) -> Result<Option<(Death, Vec<u32>)>, Error> {
     let n = evaluator.target().n_branches;
-    // One byte per branch, and a last one that is set when the target lets the child live.
+    // One byte per branch, and a last byte that the child sets if it survives.
     let shared = SharedBytes::map(n + 1)
         .ok_or_else(|| Error::new("cannot share memory with the process that runs a killing input again"))?;
     let child = fork::fork(|| {
         evaluator.set_metric(metric::ULP, u64::MAX);
         evaluator.arm(|b| if scope.branches[b] { action::RECORD } else { 0 });
-        // SAFETY: the state is the loaded target's, and the child has nothing else that uses its outcomes. There is a byte for
-        // each branch, written by this process only.
+        // SAFETY: the state belongs to the loaded target, and nothing else in the child uses its outcomes. There is a
+        // byte for each branch, and only this process writes it.
         unsafe { (*evaluator.target().state()).outcomes = shared.as_mut_ptr() };
         let _ = evaluator.run(bytes);
         shared.cells()[n].store(1, Ordering::Relaxed);

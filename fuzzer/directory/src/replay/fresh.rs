@@ -1,13 +1,13 @@
-//! Evaluations in fresh processes: [`FreshRun`] for a campaign and for its reports.
+//! Evaluations in fresh processes: implements [`FreshRun`] for a campaign and for its reports.
 //!
-//! A *zygote* is a process that is forked off when the target is loaded and nothing was evaluated yet. It never calls the target. For
-//! each request it forks a child, which evaluates and ends, so that every evaluation begins with the memory of a process that has just
-//! loaded the target: heap, C library and other libraries included. What lies outside of the process, above all files, is not
-//! renewed.
+//! A *zygote* is a process that is forked when the target is loaded and nothing has been evaluated yet. It never calls
+//! the target. For each request it forks a child, which evaluates and ends. So every evaluation begins with the memory
+//! of a process that has just loaded the target, including the heap, the C library and other libraries. State outside
+//! of the process, above all files, is not restored.
 //!
-//! A zygote inherits filter and guard of its process, and is killed when that ends. Requests and answers go through two pipes, each
-//! behind its length in four bytes; an empty answer is that of a child that died or was late. An empty request cancels the one before
-//! and has no answer.
+//! A zygote inherits the filter and the guard of its process, and is killed when that process ends. Requests and
+//! answers go through two pipes. Each is preceded by its length in four bytes. An empty answer means that the child
+//! died or was too slow. An empty request cancels the previous request and has no answer.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
@@ -32,19 +32,20 @@ use super::{
 };
 use crate::rendering::results::{self, Seen};
 
-/// Bytes of the longest answer that is read: a target might have written anything into the memory of its own process.
+/// Maximum size of an answer in bytes. The limit is needed because a target may write anything into the memory of its
+/// process.
 const LONGEST: usize = 1 << 26;
 
-/// Time in which a zygote must answer that has no child any more.
+/// Time in which a zygote must answer once its child has ended.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Time that a replay may take when the campaign is to end: it decides whether a find counts.
+/// Time that a replay may take after the campaign is requested to stop: its result decides whether a find counts.
 const AT_END: Duration = Duration::from_secs(1);
 
-/// What is waited for after a request was cancelled: the end of the wait does not depend on the flags.
+/// Stands for the request after its cancellation: the wait for its answer does not depend on the stop flag.
 const CANCELLED: Request = Request::Tests(Vec::new());
 
-/// Longest wait before the flag is polled that ends a campaign.
+/// Longest wait between two checks of the stop flag.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 static BUSY: AtomicU32 = AtomicU32::new(0);
@@ -53,16 +54,17 @@ static STOP: AtomicU32 = AtomicU32::new(0);
 /// Flags that a zygote shares with the supervisor of its process.
 #[derive(Debug, Clone, Copy)]
 pub struct Flags {
-    /// 1 while a child evaluates, which may take long without an evaluation in this process.
+    /// 1 while a child evaluates. This process may then do no evaluation for a long time.
     pub busy: &'static AtomicU32,
-    /// Not 0: the campaign is to end.
+    /// Not 0 if the campaign is to stop.
     pub stop: &'static AtomicU32,
 }
 
-/// For a process that no supervisor watches.
+/// Flags for a process without a supervisor.
 pub const UNWATCHED: Flags = Flags { busy: &BUSY, stop: &STOP };
 
-/// The pipes of a zygote. Made before the filter on system calls is installed, so that the target cannot close them.
+/// The pipes of a zygote. They are made before the system call filter is installed, so that the target cannot close
+/// them.
 #[derive(Debug)]
 pub struct Pipes {
     requests: (PipeReader, PipeWriter),
@@ -70,33 +72,33 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// `None` when the system has no descriptors to spare.
+    /// Makes the pipes; `None` if the system has no file descriptors to spare.
     #[must_use]
     pub fn new() -> Option<Self> {
         Some(Self { requests: pipe().ok()?, answers: pipe().ok()? })
     }
 }
 
-/// What a child is to do.
+/// A request for a child.
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
     /// Evaluate one input and record goals.
     Run(Vec<u8>),
-    /// Evaluate one input with as much fuel as it takes.
+    /// Evaluate one input that has used up its fuel, without a fuel limit.
     Long(Vec<u8>),
-    /// The same, for a report.
+    /// The same as `Long`, for a report.
     LongAgain(Vec<u8>),
     /// Evaluate inputs one after another, and record what tests need.
     Tests(Vec<Vec<u8>>),
 }
 
 impl Request {
-    /// How long it may go on when the campaign is to end; `None` for as long as ever.
+    /// How long the request may continue after the campaign is requested to stop; `None` for no such limit.
     const fn time_at_end(&self) -> Option<Duration> {
         match self {
             Self::Run(_) => Some(AT_END),
             Self::Long(_) => Some(Duration::ZERO),
-            // For a report, which is written at the end.
+            // These are for a report, which is written after the stop.
             Self::LongAgain(_) | Self::Tests(_) => None,
         }
     }
@@ -111,9 +113,9 @@ struct Run {
 /// What the function does for a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tested {
-    /// The requested branches that it takes, ascending.
+    /// The requested branches that the test takes, ascending.
     pub covers: Vec<u32>,
-    /// The rest.
+    /// Its result and effects.
     pub seen: Seen,
 }
 
@@ -125,14 +127,14 @@ struct Link {
 }
 
 impl Drop for Link {
-    /// Ends the zygote: nothing in it is worth a wait.
+    /// Kills the zygote: it has no work that is worth waiting for.
     fn drop(&mut self) {
         wait::kill(self.zygote);
         let _ = wait::join(self.zygote);
     }
 }
 
-/// A zygote of this process.
+/// The zygote of this process.
 #[derive(Debug, Clone)]
 pub struct Zygote {
     link: Rc<RefCell<Link>>,
@@ -143,9 +145,8 @@ pub struct Zygote {
 }
 
 impl Zygote {
-    /// Starts the zygote of this process, in which `evaluator` has not evaluated yet, and whose evaluations may take `timeout` each.
-    /// `None` when the target has started threads, which a child would lack, or when the
-    /// system has no process to spare.
+    /// Starts the zygote. `evaluator` must not have evaluated anything yet; each evaluation may take `timeout`. Returns
+    /// `None` if the target has started threads, which a child would lack, or if the system has no process to spare.
     #[must_use]
     pub fn start(
         pipes: Pipes,
@@ -171,19 +172,20 @@ impl Zygote {
         Some(Self { link, timeout, flags, has_differed: Rc::default(), is_lost: Rc::default() })
     }
 
-    /// Has the zygote ended, or does it not answer? Then nothing can be replayed, and another process should go on.
+    /// Returns true if the zygote has ended or does not answer. Then nothing can be replayed, and the process should be
+    /// replaced.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.is_lost.get()
     }
 
-    /// Decides whether an input hangs that has used up its fuel; `None` as [`long_input::decide`].
+    /// Decides whether an input that has used up its fuel hangs; `None` as for [`long_input::decide`].
     #[must_use]
     pub fn decide(&self, bytes: &[u8]) -> Option<Answer> {
         self.ask(&Request::Long(bytes.to_vec()), long_input::patience(self.timeout))
     }
 
-    /// What the function does for these inputs, one after another in one fresh process; `None` when one of them ends it.
+    /// Evaluates these inputs one after another in one fresh process; `None` if one of them ends the process.
     #[must_use]
     pub fn tests(&self, inputs: &[&[u8]]) -> Option<Vec<Tested>> {
         let request = Request::Tests(inputs.iter().map(|x| x.to_vec()).collect());
@@ -191,18 +193,19 @@ impl Zygote {
         self.ask(&request, patience(self.timeout, number)).filter(|all: &Vec<_>| all.len() == inputs.len())
     }
 
-    /// What the function does for an input in a fresh process; `None` when it does not end normally.
+    /// Evaluates an input in a fresh process; `None` if it does not end normally.
     #[must_use]
     pub fn test(&self, bytes: &[u8]) -> Option<Tested> {
         self.tests(&[bytes])?.pop()
     }
 
-    /// Does an input crash in a fresh process as in `fault`, at the same place? `None` when that cannot be found out.
+    /// Returns whether an input fails in a fresh process as in `fault`, at the same place; `None` if that cannot be
+    /// determined.
     #[must_use]
     pub fn repeats(&self, bytes: &[u8], fault: &Fault) -> Option<bool> {
         let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
         let Some(run) = run else {
-            // The child has died, as it does of what cannot be intercepted, or was late.
+            // The child was too slow, or has died of something that cannot be intercepted.
             return (!self.is_lost()).then_some(true);
         };
         let again = match run.fault {
@@ -215,7 +218,7 @@ impl Zygote {
             }
             again => again,
         };
-        // The place of what kills its process is a guess from its branches.
+        // If the input kills its process, the place is only a guess from the branches, so it need not be the same.
         Some(again.is_some_and(|again| again.kind == fault.kind && (again.place == fault.place || !fault.is_cheap)))
     }
 
@@ -242,10 +245,11 @@ impl Zygote {
         read_frame(answers)
     }
 
-    /// Waits for the answer until `deadline`, or as long as the request may take when the campaign is to end.
+    /// Waits for the answer until `deadline`, or after a stop request for as long as the request may continue. Returns
+    /// whether there is an answer.
     fn is_answered(&self, answers: &PipeReader, request: &Request, deadline: Instant) -> bool {
         let mut ends_at = None;
-        // A tick of the timer ends a wait early.
+        // A tick of the timer can end a wait early.
         while !child::is_readable(answers, POLL_EVERY) {
             if ends_at.is_none() && self.flags.stop.load(Ordering::Relaxed) != 0 {
                 ends_at = request.time_at_end().map(|time| Instant::now() + time);
@@ -274,12 +278,13 @@ impl FreshRun for Zygote {
     }
 }
 
-/// Time for evaluations after which their process hangs although the alarm has not ended them.
+/// Time for a number of evaluations. A process that takes longer counts as hanging: the alarm has not ended an
+/// evaluation.
 fn patience(timeout: Duration, evaluations: u32) -> Duration {
     (timeout * 2).saturating_mul(evaluations) + Duration::from_secs(1)
 }
 
-/// In the zygote: answers requests until the other end is closed; returns the exit status.
+/// The loop of the zygote: answers requests until the other end is closed. Returns the exit status.
 fn serve(
     evaluator: &mut Evaluator,
     scope: &Scope,
@@ -308,7 +313,7 @@ fn serve(
     }
 }
 
-/// In a child of the zygote.
+/// Handles a request in a child of the zygote. Returns the answer.
 fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Request) -> Vec<u8> {
     evaluator.use_system_heap();
     evaluator.soil_stack();

@@ -1,4 +1,4 @@
-//! C functions that penfuzz writes itself: formulas, and comparisons with a reference.
+//! C functions that penfuzz generates: formulas, and comparisons with a reference.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use penfuzz_target::{hash::StableHash, inputs::Calls, program::Rounding};
 
 use super::session::{ReplaySession, Subject};
 
-/// The C file of a text, in the directory `room` of the cache of compiled things. The same text is compiled once.
+/// Writes a text to a C file in the directory `room` of the cache. The name of the file depends only on the text, so
+/// the same text is compiled once.
 ///
 /// # Errors
 /// When the cache cannot be written.
@@ -24,7 +25,7 @@ pub fn source(room: &str, text: &str) -> Result<PathBuf, Error> {
     Ok(file)
 }
 
-/// Compiles the file with its mathematical library, and loads its `function`.
+/// Compiles the file, links it with the math library, and loads its `function`.
 ///
 /// # Errors
 /// Those of the compiler, and of [`ReplaySession::load`].

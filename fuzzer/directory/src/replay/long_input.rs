@@ -1,8 +1,9 @@
-//! An input that uses up its fuel: is it a hang, or does it only take long?
+//! Decides whether an input that uses up its fuel hangs, or only takes long.
 //!
-//! Fuel ends an evaluation after about a millisecond, which a search needs. It is no measure for a user. So for one input per
-//! place the function is run once more, in a process of its own, with all sites at rest and as much fuel as it takes, for the
-//! time limit of an evaluation (`--timeout`). An input that returns then is kept like any other, with the branches that it takes.
+//! Fuel ends an evaluation after about a millisecond, as a search needs it. For a user this limit means nothing. So for
+//! one input per place the function is run again in a child process, with all sites disarmed and without a fuel limit,
+//! for the time limit of an evaluation (`--timeout`). If the input returns in that time, it is kept like any other,
+//! with the branches that it takes.
 
 use core::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
@@ -14,27 +15,27 @@ use serde::{Deserialize, Serialize};
 use super::session::silence;
 use crate::output::store::Long;
 
-/// How an input ends that has used up its fuel and gets more.
+/// How an input that has used up its fuel ends without a fuel limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It returns in time.
+    /// It returns within the time limit.
     Returns(Long),
     /// It fails in another way.
     Fails(Fault),
-    /// It does not return in time.
+    /// It does not return within the time limit.
     Hangs,
 }
 
-/// The longest that [`run_here`] takes, with room for a busy machine: a run at rest, and one that records in each placement of
-/// arguments, each of them until the alarm.
+/// The longest time that [`run_here`] takes, with room for a busy machine: one disarmed run, and one recording run in
+/// each placement of arguments, each of them until the alarm.
 #[must_use]
 pub fn patience(timeout: Duration) -> Duration {
     timeout * 3 + Duration::from_secs(1)
 }
 
-/// Runs an input in this process, whose guard must end evaluations after `timeout`. Returns which of `branches` it takes; there is
-/// one flag per branch of the target. When a run that records takes longer than `timeout`, those are returned that it has
-/// taken by then.
+/// Runs an input in this process, whose guard must end evaluations after `timeout`. Records which of `branches` it
+/// takes; there is one flag per branch of the target. If a recording run takes longer than `timeout`, only the branches
+/// up to then are recorded.
 pub fn run_here(evaluator: &mut Evaluator, branches: &[bool], bytes: &[u8], timeout: Duration) -> Answer {
     let fuel = evaluator.set_fuel(i64::MAX);
     let answer = with_all_fuel(evaluator, branches, bytes, timeout);
@@ -61,7 +62,7 @@ fn with_all_fuel(evaluator: &mut Evaluator, branches: &[bool], bytes: &[u8], tim
     }
 }
 
-/// The same in a process of its own; `None` when that dies, does not end, or `stop` is set before it ends.
+/// The same in a child process; `None` if the child dies, does not end, or `stop` is set before it ends.
 pub fn decide(
     evaluator: &mut Evaluator,
     branches: &[bool],
@@ -80,7 +81,7 @@ pub fn decide(
     answer
 }
 
-/// The fault of an input that has used up its fuel and did not return in time either.
+/// The fault of an input that has used up its fuel, and that does not return within the time limit either.
 #[must_use]
 pub fn hang(fault: Fault, timeout: Duration) -> Fault {
     Fault { reason: format!("{}, nor within {timeout:?}", fault.reason), ..fault }

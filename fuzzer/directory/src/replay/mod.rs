@@ -1,4 +1,5 @@
-//! Evaluates inputs again, each in a process of its own, so that one that ends its process is a result and not a failure.
+//! Evaluates inputs again, in child processes, so that an input that ends its process is a result and not a failure of
+//! penfuzz.
 
 pub mod exhaust;
 pub mod fatal_input;

@@ -1,4 +1,5 @@
-//! From a loaded target to one whose function can be called: what the function takes besides numbers is found out first.
+//! Prepares a loaded target so that its function can be called: finds the input model of functions that take more than
+//! numbers.
 
 use std::{
     rc::Rc,
@@ -18,30 +19,30 @@ use penfuzz_target::{
 
 use super::session::silence;
 
-/// Time for finding out sizes; what is not known by then is assumed.
+/// Time limit for finding the sizes of blocks. Sizes that are not found by then are assumed.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The function of this name, or the only one that offers itself, with what the user says about its calls.
+/// Selects the function with this name, or the only candidate, and applies the call options.
 ///
 /// # Errors
-/// Those of [`select::find`](penfuzz_target::program::select::find); with the source [`Unusable`], there is no such maker. When the
-/// function cannot be called.
+/// Those of [`select::find`](penfuzz_target::program::select::find), and those of [`set_calls`].
 pub fn select(target: &mut Target, name: Option<&str>, calls: &Calls) -> Result<usize, Error> {
     let function = program::select::find(target, name)?;
     set_calls(target, function, calls)?;
     Ok(function)
 }
 
-/// Gives the function what the user says about its calls, and checks that it can be called.
+/// Applies the options about the calls of an input to the function, and checks that it can be called.
 ///
 /// # Errors
-/// As [`select`].
+/// With the source [`Unusable`], when an option names a function that cannot make an argument. When the function cannot
+/// be called.
 pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<(), Error> {
     inputs::set_calls(target, function, calls).map_err(|why| Error::from_source(Unusable(why)))?;
     program::select::check(target, function)
 }
 
-/// [`with_sizes`] without sizes that are known.
+/// [`with_sizes`] without known sizes.
 ///
 /// # Errors
 /// Those of [`with_sizes`].
@@ -55,7 +56,7 @@ pub fn with_inputs(
     with_sizes(target, function, statements, None, limits, hold).map(|(target, _)| target)
 }
 
-/// The target with what the user says about the arguments of a function of numbers.
+/// Applies argument options (`--arg`) to a function that takes only numbers.
 ///
 /// # Errors
 /// As [`with_sizes`].
@@ -68,16 +69,17 @@ fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<()
     inputs::say(target, function, statements).map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))
 }
 
-/// Gives the function under test the model of its inputs, if it needs one, and returns the sizes of its blocks. Those that are not
-/// `known` from an earlier process are found out by calls, which are made in a child process, under the same filter as all later ones.
+/// Gives the function under test the input model that it needs, if any, and returns the sizes of its blocks. If they
+/// are not `known` from an earlier process, it finds them by calls in a child process, under the same system call
+/// filter as all later calls.
 ///
-/// `statements` are what the user says about the arguments.
+/// `statements` are the argument options (`--arg`).
 ///
 /// # Errors
-/// With the source [`Unusable`]: a statement cannot be read, or does not fit the function.
+/// With the source [`Unusable`], when an option cannot be parsed or does not fit the function.
 ///
 /// # Panics
-/// Never: only the child process takes the target away.
+/// Never: only the child process takes the target.
 pub fn with_sizes(
     mut target: Target,
     function: usize,
@@ -97,7 +99,7 @@ pub fn with_sizes(
     let mut sizes = Sizes::new();
     let work = |send: &mut dyn FnMut(&Sizes)| {
         silence();
-        // The guard first: its handlers and its timer pass no filter.
+        // The guard must be installed first: the filter does not allow its handlers and its timer.
         if guard::install(limits.timeout, limits.memory).is_err() {
             return;
         }

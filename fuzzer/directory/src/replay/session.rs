@@ -1,4 +1,4 @@
-//! A loaded target on which single inputs are evaluated, including those that end their process.
+//! A loaded target on which single inputs are evaluated, including inputs that end their process.
 
 use std::{
     path::{Path, PathBuf},
@@ -39,53 +39,54 @@ use crate::{
 pub struct Run {
     /// The branches in scope that it takes, ascending.
     pub covers: Vec<u32>,
-    /// How it fails; `None` when the function returns.
+    /// How the input fails; `None` if the function returns.
     pub fault: Option<Fault>,
-    /// Milliseconds that it takes, of an input that uses up its fuel and returns with more.
+    /// Duration in milliseconds, if the input uses up its fuel and returns without a fuel limit.
     #[serde(default)]
     pub long: Option<u64>,
 }
 
-/// The loaded target, its function under test, and the branches that count.
+/// A loaded target, its function under test, and its scope.
 #[derive(Debug)]
 pub struct ReplaySession {
-    /// The function under test.
+    /// Evaluates the function under test.
     pub evaluator: Evaluator,
-    /// The branches that count.
+    /// The branches that count as goals.
     pub scope: Scope,
-    /// Identifies target, function and goals: [`fingerprint::fingerprint`].
+    /// Identifies target, function and goals ([`fingerprint::fingerprint`]).
     pub fingerprint: String,
-    /// The file that is loaded.
+    /// The linked file that is loaded.
     pub linked: PathBuf,
     timeout: Duration,
 }
 
-/// What is loaded, and how it is evaluated.
+/// What to load, and how to evaluate it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The target as the user named it.
+    /// The target as the command line names it.
     pub name: &'a Path,
-    /// The function, if it is named.
+    /// The function under test, if it is named.
     pub function: Option<&'a str>,
-    /// Rounding modes.
+    /// Rounding modes in which the function is called.
     pub rounding: Rounding,
-    /// What the user says about the arguments.
+    /// Options about the arguments (`--arg`).
     pub args: &'a [String],
-    /// What the user says about the calls of an input.
+    /// Options about the calls of an input.
     pub calls: &'a Calls,
-    /// The sizes of its blocks, where they are known.
+    /// The sizes of its blocks, if known.
     pub sizes: Option<&'a Sizes>,
-    /// The structures that it fills in are results, also where it may read them: it is called with numbers and memory for them.
+    /// If set, the function is called with numbers, and with memory for structures that it fills in. These structures
+    /// are results, even if the function could read them.
     pub only_numbers: bool,
-    /// What was searched for.
+    /// The goals of the search.
     pub goals: Goals,
-    /// Whose branches count; by default as in a campaign.
+    /// The scope of the goals; by default as in a campaign.
     pub scope: Option<ScopeKind>,
     /// Limits of one evaluation.
     pub limits: Limits,
 }
 
-/// Can the function be called with numbers and memory for results?
+/// Returns true if the function can be called with numbers, and memory for results.
 fn takes_numbers(function: &Function) -> bool {
     function.entry().is_some() && function.inputs().all(|p| !p.pointer)
 }
@@ -94,7 +95,7 @@ impl ReplaySession {
     /// Loads the linked file of a target.
     ///
     /// # Errors
-    /// When it cannot be loaded, or its function not be called.
+    /// When the file cannot be loaded, or its function cannot be called.
     pub fn load(linked: &Path, subject: Subject) -> Result<Self, Error> {
         let mut hold = Sandbox::before_loading();
         let target = Target::load(linked)?.named(subject.name);
@@ -114,16 +115,16 @@ impl ReplaySession {
         Ok(Self { evaluator, scope, fingerprint, linked: linked.to_path_buf(), timeout: subject.limits.timeout })
     }
 
-    /// The target of a campaign, linked again when the file in the cache is gone or others can write it. Loading it runs code, and so may compiling it:
-    /// the campaign must be one that the user trusts.
+    /// Loads the target of a campaign. It is linked again if the file in the cache is gone, or if others can write it.
+    /// Loading the target runs its code, and compiling it may do so too: the user must trust the campaign.
     ///
     /// # Errors
-    /// When there is neither the linked file nor its sources, or one cannot be used.
+    /// When neither the linked file nor its sources exist, or when they cannot be used.
     pub fn of(campaign: &Trusted) -> Result<Self, Error> {
         Self::for_goals(campaign, campaign.manifest().goals, campaign.manifest().scope)
     }
 
-    /// The same, compiled for other goals.
+    /// The same, with the target compiled for other goals.
     ///
     /// # Errors
     /// As [`ReplaySession::of`].
@@ -156,12 +157,12 @@ impl ReplaySession {
         self
     }
 
-    /// A process that evaluates each input in a fresh one. Before anything is evaluated in this process.
+    /// Starts a process that evaluates each input in a fresh child. This process must not have evaluated anything yet.
     pub fn zygote(&mut self) -> Option<Zygote> {
         Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, UNWATCHED)
     }
 
-    /// The warning when the target is not that of the campaign any more.
+    /// A warning if the target has changed since the campaign.
     #[must_use]
     pub fn change_since(&self, manifest: &Manifest) -> Option<String> {
         (self.fingerprint != manifest.fingerprint).then(|| {
@@ -172,13 +173,14 @@ impl ReplaySession {
         })
     }
 
-    /// Branches in scope.
+    /// Number of branches in scope.
     #[must_use]
     pub fn n_goals(&self) -> usize {
         self.scope.len()
     }
 
-    /// Evaluates `inputs` in order, in child processes whose output is discarded. One that kills its process is run again alone.
+    /// Evaluates `inputs` in order, in child processes whose output is discarded. An input that kills its process is
+    /// run again alone.
     ///
     /// # Errors
     /// When the system has no process to spare.
@@ -192,7 +194,8 @@ impl ReplaySession {
                 continue;
             }
             if next > before {
-                // The earlier inputs may have left the target in a bad state: try the next one in a fresh process.
+                // Earlier inputs may have left the target in a bad state, so the next input is tried in a fresh
+                // process.
                 ending = self.in_child(&inputs[next..=next], &mut runs);
             }
             if runs.len() == next {
@@ -230,7 +233,7 @@ impl ReplaySession {
         Run { covers, fault: if ran == RunStatus::Faulted { self.evaluator.fault() } else { None }, long: None }
     }
 
-    /// The result of an input that has used up its fuel and gets more.
+    /// Evaluates an input that has used up its fuel again without a fuel limit. Other inputs keep their result.
     fn with_more_fuel(&mut self, bytes: &[u8], run: Run) -> Run {
         let Some(fault) = run.fault.as_ref().filter(|f| f.is_out_of_fuel) else { return run };
         match long_input::run_here(&mut self.evaluator, &self.scope.requested, bytes, self.timeout) {
@@ -240,8 +243,8 @@ impl ReplaySession {
         }
     }
 
-    /// The result of an input that kills its process: the branches it takes, and a fault that is identified by the signal and
-    /// these branches.
+    /// The result of an input that kills its process: the branches that it takes, and a fault identified by the signal
+    /// and these branches.
     ///
     /// # Errors
     /// When the system has no process to spare.
@@ -269,24 +272,24 @@ impl ReplaySession {
         }
     }
 
-    /// Time after which an input counts as hanging although the alarm has not ended it.
+    /// Time after which an input counts as hanging even if the alarm has not ended it.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.timeout * 2 + Duration::from_secs(1)
     }
 
-    /// Wall time of one evaluation.
+    /// Wall time limit of one evaluation.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 }
 
-/// The file of a campaign's target, linked again from its sources as they are now. When these are gone, the file that the campaign
-/// has loaded.
+/// Links the target of a campaign again, from its sources as they are now. If a source is gone, returns the file that
+/// the campaign has loaded.
 ///
 /// # Errors
-/// When the sources do not compile, or there is neither a source nor the file.
+/// When the sources do not compile, or when neither the sources nor the file exist.
 pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     let manifest = campaign.manifest();
     if manifest.sources.iter().all(|source| source.exists()) && !manifest.sources.is_empty() {
@@ -298,7 +301,7 @@ pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
 }
 
-/// The function whose mutants are made in this scope; `*` for all.
+/// The function whose mutants are made in this scope; `*` for all functions.
 fn mutated(manifest: &Manifest, scope: ScopeKind) -> &str {
     if scope == ScopeKind::Function { &manifest.symbol } else { "*" }
 }
@@ -309,7 +312,7 @@ pub fn mutants_flag(manifest: &Manifest, scope: ScopeKind) -> String {
     format!("{}={}", penfuzz_cc::MUTANTS_FLAG, mutated(manifest, scope))
 }
 
-/// How the target of a campaign is built.
+/// The recipe by which the target of a campaign is built.
 fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
     Recipe {
         sources: manifest.sources.clone(),
@@ -322,8 +325,8 @@ fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
     }
 }
 
-/// Connects the standard streams of this process, a child, to `/dev/null`: the output of the target is not that of penfuzz. On
-/// error the target keeps the streams.
+/// Connects the standard streams of this child process to `/dev/null`, so that the target's output does not mix with
+/// that of penfuzz. On error, the target keeps the streams.
 pub fn silence() {
     let _ = streams::disconnect(&[libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
 }

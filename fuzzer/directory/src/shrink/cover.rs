@@ -1,24 +1,25 @@
-//! A small set of inputs that covers what all of them cover, from which none can be dropped.
+//! Selects a minimal subset of inputs with the same coverage: no input of it can be dropped.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-/// An input that returned, and the goals it covers.
+/// An input that returned, and the goals that it covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The file it was kept in, relative to the output directory.
+    /// The file in which it is kept, relative to the output directory.
     pub file: String,
-    /// The input, perhaps simpler than in the file.
+    /// The input; it may be simpler than in the file.
     pub bytes: Vec<u8>,
     /// Branches in scope that it covers, ascending.
     pub covers: Vec<u32>,
 }
 
-/// Inputs beyond this number are not tried in place of several others: that takes quadratic time.
+/// Maximum number of inputs for which replacements are tried: that takes quadratic time.
 const SWAPPED: usize = 400;
 
-/// Chooses greedily the input that adds most (of two the earlier), tries every other in place of two or more chosen ones,
-/// and keeps the order. The result [is minimal](drop_superfluous).
+/// Selects inputs greedily: each time the input that covers most further branches, of several the earliest. Then tries
+/// every other input as a replacement of two or more selected ones. Keeps the order. The result [is
+/// minimal](drop_superfluous).
 #[must_use]
 pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
     let mut chosen = greedy(&runs);
@@ -27,7 +28,7 @@ pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
         if chosen.contains(&i) {
             continue;
         }
-        // The newcomer is tested last, so it stays if it can.
+        // The new input is tested last, so it stays if possible.
         let mut other: Vec<usize> = chosen.iter().copied().chain([i]).collect();
         drop_superfluous_of(&mut other, &runs);
         if other.len() < chosen.len() {
@@ -38,7 +39,7 @@ pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
     runs.into_iter().zip(is_chosen).filter_map(|(r, c)| c.then_some(r)).collect()
 }
 
-/// A flag for each of `n` inputs: is it among the chosen ones?
+/// For each of `n` inputs, whether it is among the chosen ones.
 fn flags(chosen: &[usize], n: usize) -> Vec<bool> {
     let mut flags = vec![false; n];
     for i in chosen {
@@ -47,8 +48,9 @@ fn flags(chosen: &[usize], n: usize) -> Vec<bool> {
     flags
 }
 
-/// The gains of the other inputs shrink with each choice and never grow. So an old gain is an upper bound, and only that of the
-/// first in the heap is computed anew: what it costs grows with the sum of all covers, not with its square.
+/// The greedy selection. The gain of an input never grows when others are chosen, so a gain computed earlier is an
+/// upper bound, and only the gain of the first input in the heap is computed again. Thus the time grows with the sum of
+/// all covers, not with its square.
 fn greedy(runs: &[Kept]) -> Vec<usize> {
     let mut open: HashSet<u32> = runs.iter().flat_map(|r| r.covers.iter().copied()).collect();
     let mut heap: BinaryHeap<(usize, Reverse<usize>)> =
@@ -70,8 +72,8 @@ fn greedy(runs: &[Kept]) -> Vec<usize> {
     chosen
 }
 
-/// Drops, first come first, each input whose branches the others cover. What is left is minimal: without any of them a branch
-/// is lost.
+/// Drops each input whose branches the others cover, in order. The rest is minimal: without any of them a branch is
+/// lost.
 pub fn drop_superfluous(set: &mut Vec<Kept>) {
     let mut indices: Vec<usize> = (0..set.len()).collect();
     drop_superfluous_of(&mut indices, set);
@@ -90,12 +92,12 @@ fn drop_superfluous_of(chosen: &mut Vec<usize>, runs: &[Kept]) {
     });
 }
 
-/// By how many inputs of a set each branch is covered.
+/// For each branch, the number of inputs of a set that cover it.
 #[derive(Debug, Default)]
 pub struct Counts(Vec<u32>);
 
 impl Counts {
-    /// Counts a set.
+    /// Counts the inputs of a set.
     #[must_use]
     pub fn new<'a>(set: impl Iterator<Item = &'a Kept>) -> Self {
         let mut counts = Self::default();
@@ -103,14 +105,14 @@ impl Counts {
         counts
     }
 
-    /// An input joins the set.
+    /// Adds an input to the set.
     pub fn add(&mut self, kept: &Kept) {
         let room = kept.covers.iter().max().map_or(0, |b| *b as usize + 1);
         self.0.resize(self.0.len().max(room), 0);
         kept.covers.iter().for_each(|b| self.0[*b as usize] += 1);
     }
 
-    /// An input of the set leaves it.
+    /// Removes an input from the set.
     pub fn remove(&mut self, kept: &Kept) {
         kept.covers.iter().for_each(|b| self.0[*b as usize] -= 1);
     }
@@ -161,15 +163,16 @@ mod tests {
 
     #[test]
     fn one_input_replaces_two() {
-        // Greedy takes 0, then needs 1 and 2; 1 and 2 are enough.
+        // Greedy selects 0, then needs 1 and 2; but 1 and 2 are enough.
         let chosen = choose(set(&[&[1, 2, 3, 4], &[1, 2, 5], &[3, 4, 6]]));
         assert_eq!(files(&chosen), ["1", "2"]);
-        // Greedy takes 0, 1 and 2; 3 stands for both 1 and 2.
+        // Greedy selects 0, 1 and 2; 3 can replace both 1 and 2.
         let chosen = choose(set(&[&[1, 2, 3, 4, 5, 6], &[1, 2, 7, 8], &[4, 5, 9, 10], &[7, 8, 9, 10]]));
         assert_eq!(files(&chosen), ["0", "3"]);
     }
 
-    /// The definition of the greedy choice: each time the input that adds most, of several the earliest.
+    /// The definition of the greedy selection: each time the input that covers most further branches, of several the
+    /// earliest.
     fn slowly_greedy(runs: &[Kept]) -> Vec<usize> {
         let mut open = union(runs);
         let mut chosen = Vec::new();

@@ -1,4 +1,4 @@
-//! What is shrunk, what comes of it, and what the child sends on the way.
+//! The inputs to shrink, the results, and the messages of the child process.
 
 use std::{
     collections::BTreeMap,
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use super::cover::Kept;
 
-/// What is to be shrunk.
+/// The inputs to shrink.
 #[derive(Debug, Clone)]
 pub struct Finds {
     /// Kept inputs that return.
     pub kept: Vec<Kept>,
-    /// For every branch of the target: is it a goal?
+    /// For each branch of the target, whether it is a goal.
     pub goals: Vec<bool>,
-    /// Goals that nothing covers.
+    /// The goals that no kept input covers.
     pub uncovered: Vec<u32>,
-    /// The inputs that came closest to them.
+    /// For uncovered goals the input with the smallest branch distance.
     pub closest: BTreeMap<u32, Closest>,
-    /// Faults that can be repeated without harm.
+    /// Faults that can be reproduced without harm.
     pub faults: Vec<Failing>,
 }
 
-/// The input that came closest to a branch.
+/// The input with the smallest branch distance to a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Closest {
-    /// Branch distance, above 0: floats or integers in between.
+    /// The branch distance, above 0: the number of floats or integers in between.
     pub distance: u64,
     /// The input.
     pub bytes: Vec<u8>,
@@ -40,33 +40,33 @@ pub struct Failing {
     pub file: String,
     /// The input.
     pub bytes: Vec<u8>,
-    /// Place, see [`penfuzz_executor::Fault::key`].
+    /// Identifies the place of the fault ([`penfuzz_executor::Fault::key`]).
     pub key: u64,
-    /// What happened.
+    /// What happened, for messages.
     pub reason: String,
 }
 
-/// The same, shrunk.
+/// The shrunk inputs.
 #[derive(Debug, Clone, Default)]
 pub struct Shrunk {
-    /// The emitted tests: a minimal set in the order in which their inputs were kept.
+    /// The tests to emit: a minimal set, in the order in which their inputs were kept.
     pub tests: Vec<Kept>,
-    /// The closest inputs by branch.
+    /// The closest inputs, by branch.
     pub closest: BTreeMap<u32, Closest>,
-    /// The faults by file.
+    /// The faults, by file.
     pub faults: BTreeMap<String, Failing>,
 }
 
-/// One thing that is shrunk, as the messages of the child name it.
+/// A unit of work in messages of the child.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Item {
-    /// The distances of all kept inputs to the uncovered branches.
+    /// Measures the distances of all kept inputs to the uncovered branches.
     Tracking,
-    /// A test, by the file of its input.
+    /// Shrinks a test, identified by the file of its input.
     Test(String),
-    /// A fault, by its file.
+    /// Shrinks a fault, identified by its file.
     Fault(String),
-    /// The closest input to a branch.
+    /// Shrinks the closest input to a branch.
     Closest(u32),
 }
 
@@ -77,16 +77,16 @@ pub enum ChildMessage {
     Begin(Item),
     /// A test has become simpler.
     Test { file: String, bytes: Vec<u8>, covers: Vec<u32> },
-    /// The others cover what this one does.
+    /// A test is dropped, since the others cover what it covers.
     Drop { file: String },
-    /// An input came closer than all before, or is simpler.
+    /// The closest input to a branch is closer, or simpler.
     Closest { branch: u32, closest: Closest },
     /// A fault has become simpler.
     Fault(Failing),
 }
 
 impl Shrunk {
-    /// Takes over a message of the child.
+    /// Applies a message of the child.
     pub fn note(&mut self, message: ChildMessage) {
         match message {
             ChildMessage::Test { file, bytes, covers } => {
@@ -107,7 +107,7 @@ impl Shrunk {
 }
 
 impl Finds {
-    /// Equal for equal finds.
+    /// A hash that is equal for equal finds.
     #[must_use]
     pub fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();

@@ -1,20 +1,20 @@
-//! Makes what a report shows readable: few emitted tests with simple arguments, without losing a branch.
+//! Makes the inputs of a report readable: few emitted tests with simple arguments, without losing a branch.
 //!
-//! 1. [`cover`] chooses few of the kept inputs.
-//! 2. [`Simplifier`](penfuzz_mutators::simplify::Simplifier) makes each of them simpler, as long as it returns, covers every
-//!    branch that no other of them covers, and covers nothing that no kept input covers (shrinking is no search: a branch that it
-//!    covers would be found without being counted).
-//! 3. What has become superfluous is dropped; so the set is minimal.
+//! 1. [`cover`] selects few of the kept inputs.
+//! 2. [`Simplifier`](penfuzz_mutators::simplify::Simplifier) makes each of them simpler. The input must still return,
+//!    cover every branch that no other selected input covers, and cover no branch that no kept input covers. (Shrinking
+//!    is not part of the search: a new branch would be covered without being counted.)
+//! 3. Inputs that have become superfluous are dropped, so the set is minimal.
 //!
-//! Crashes and hangs are shrunk likewise, as long as they fail at the same place and by the same covered branches, and the
-//! inputs that came closest to uncovered branches, as long as they come exactly as close.
+//! Crashes and hangs are shrunk in the same way, as long as they fail at the same place and by the same covered
+//! branches. So are the inputs that came closest to uncovered branches, as long as their distance stays the same.
 //!
-//! All this runs the target thousands of times, and may crash it at any of them. So it happens in a [`child`] process:
-//! nothing of it remains in the search, neither counts nor the target's own state, and whatever the child dies of, each
-//! input that was not finished stays as it is.
+//! All this runs the target thousands of times, and each run may crash. So it happens in a [`child`] process. The
+//! search keeps nothing of it, neither counts nor the target's own state. If the child dies, the inputs that were not
+//! finished stay unchanged.
 //!
-//! The work is bounded by units that are the same at every run, see [`work`]; the clock is a backstop. A report of the same
-//! finds takes its shrunk inputs from the last one ([`Shrinker`]).
+//! The work is bounded by units that are the same at every run ([`work`]); the clock is only a backstop. A report of
+//! the same finds reuses the shrunk inputs of the last one ([`Shrinker`]).
 
 pub mod cover;
 mod finds;
@@ -35,18 +35,18 @@ pub use self::{
     work::simpler,
 };
 
-/// Children that may die on the way before the rest stays as it is.
+/// Number of children that may die before the remaining inputs are left unchanged.
 const DEATHS: usize = 3;
 
-/// Shrinks, and keeps the last result for a report of the same finds.
+/// Shrinks finds, and keeps the last result for a report of the same finds.
 #[derive(Debug, Default)]
 pub struct Shrinker {
     last: Option<(u64, Shrunk)>,
 }
 
 impl Shrinker {
-    /// Shrinks for at most about `time`; what is not done by then stays as it is. The evaluator is left as it was, but for
-    /// the actions, which every use sets anew.
+    /// Shrinks for at most about `time`. Inputs that are not done by then stay unchanged. The evaluator is unchanged
+    /// too, except for the actions, which every user sets anew.
     pub fn shrink(&mut self, evaluator: &mut Evaluator, finds: &Finds, time: Duration) -> Shrunk {
         let key = finds.key();
         if let Some((_, shrunk)) = self.last.as_ref().filter(|(k, _)| *k == key) {

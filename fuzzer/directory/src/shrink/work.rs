@@ -1,6 +1,7 @@
-//! The work itself, in the child process.
+//! The work of the child process.
 //!
-//! Budgets are in units: one per evaluation, one per 64 loop iterations and calls, and [`FAULT`] for one that fails.
+//! Budgets are in units: one per evaluation, one per 64 loop iterations and calls, and [`FAULT`] for an evaluation that
+//! fails.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -21,14 +22,14 @@ use super::{
 const ALL: u64 = 1_000_000;
 /// Units for one test, fault or closest input.
 const EACH: u64 = 8_000;
-/// Units of a failing evaluation, which takes microseconds; one that hangs also pays for its fuel, at a lower price.
+/// Units for a failing evaluation, which takes microseconds. A hang also pays for its fuel, at a lower price.
 const FAULT: u64 = 32;
 const FUEL_PER_UNIT_OF_FAULT: u64 = 1024;
 /// Units for a fault: about 60 hangs.
 const EACH_FAULT: u64 = 64_000;
-/// Rounds over all tests: what one has lost another may have to keep.
+/// Number of passes over all tests: if one test loses a branch, another may have to keep it.
 const ROUNDS: usize = 3;
-/// A candidate that takes longer than this without spending fuel is not worth it.
+/// Time limit of an evaluation. It ends candidates that take long without using fuel.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 struct Work<'a> {
@@ -42,7 +43,8 @@ struct Work<'a> {
     units: u64,
 }
 
-/// Simplifies the numbers of `x` while `holds`; the input of a harness is also shortened. Returns whether it changed.
+/// Simplifies the numbers of `x` while `holds` is true. The input of a harness is also shortened. Returns whether `x`
+/// has changed.
 pub fn simpler(
     simplifier: &mut Simplifier,
     x: &mut Vec<u8>,
@@ -61,7 +63,7 @@ pub fn simpler(
     simplifier.simplify(x, layout, holds) | changed
 }
 
-/// Shrinks what `now` holds, except the items to `skip`.
+/// Shrinks the inputs in `now`, except the items in `skip`, and sends the results.
 pub fn work(
     evaluator: &mut Evaluator,
     finds: &Finds,
@@ -84,7 +86,7 @@ pub fn work(
         work.fault(failing);
     }
     work.track(&mut now);
-    // The closest first: these are shown.
+    // In the order of their distances, because reports show the closest ones.
     let mut order: Vec<_> = now.closest.into_iter().collect();
     order.sort_by_key(|(branch, c)| (c.distance, *branch));
     for (branch, closest) in order {
@@ -93,7 +95,7 @@ pub fn work(
 }
 
 impl Work<'_> {
-    /// Sends that an item begins; false when it is to be skipped.
+    /// Sends that work on an item begins. Returns false if the item must be skipped.
     fn begin(&mut self, item: Item) -> bool {
         if self.units == 0 || self.skip.contains(&item) {
             return false;
@@ -102,7 +104,8 @@ impl Work<'_> {
         true
     }
 
-    /// Simplifies `x` as long as `property` holds after an evaluation; it is given the branches taken.
+    /// Simplifies `x` as long as `property` holds after an evaluation. `property` gets the branches that the evaluation
+    /// takes.
     fn simplify(
         &mut self,
         x: &mut Vec<u8>,
@@ -133,7 +136,7 @@ impl Work<'_> {
         changed
     }
 
-    /// A function gets zeros for what an input lacks; a harness gets as many bytes as there are.
+    /// Pads the input of a function with zeros. A harness gets its bytes as they are.
     fn fill_up(&self, bytes: &mut Vec<u8>) {
         if !self.is_harness {
             bytes.resize(self.layout.size(), 0);
@@ -145,7 +148,7 @@ impl Work<'_> {
         self.evaluator.arm(action_of);
     }
 
-    /// One round over the tests, the last chosen first; true when one has changed.
+    /// One pass over the tests, from the last to the first. Returns true if one has changed.
     fn tests(&mut self, now: &mut Shrunk) -> bool {
         let goals = &self.finds.goals;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
@@ -174,7 +177,7 @@ impl Work<'_> {
                 }
                 holds
             });
-            // A simpler input may read outside of its arguments; only a run with other placements shows it.
+            // A simpler input may read outside of its arguments, which only runs with other placements show.
             if changed && self.evaluator.run_apart(&bytes) == (RunStatus::Returned, covers.clone()) {
                 any = true;
                 counts.remove(&now.tests[i]);
@@ -209,7 +212,7 @@ impl Work<'_> {
                 && evaluator.fault_key() == Some(key)
         });
         if changed {
-            // The address that a fault met may be another now.
+            // The address in the reason of the fault may have changed.
             let _ = self.evaluator.run(&bytes);
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
@@ -218,7 +221,7 @@ impl Work<'_> {
         }
     }
 
-    /// Measures how close the kept inputs come: not every search does.
+    /// Measures the distances of kept inputs to the uncovered branches, since not every search does.
     fn track(&mut self, now: &mut Shrunk) {
         if self.finds.uncovered.is_empty() || !self.begin(Item::Tracking) {
             return;
@@ -243,7 +246,7 @@ impl Work<'_> {
             return;
         }
         let Closest { distance, mut bytes } = closest;
-        // One branch after the other: what that costs must not depend on their number.
+        // One branch at a time, so that the cost does not depend on the number of branches.
         self.evaluator.set_metric(metric::ULP, u64::MAX);
         let nothing_is_open = Changes { identity: u64::MAX, branches: &[] };
         self.evaluator.arm_changed(nothing_is_open, |_| 0, &[(branch as usize, action::WANT | action::MIN)], true);

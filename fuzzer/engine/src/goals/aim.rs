@@ -1,4 +1,5 @@
-//! One branch: `r` is its distance, while every other uncovered goal is recorded and its closest input saved.
+//! Goal for one branch: `r` is its distance. Every other uncovered goal is recorded, and the closest input to it is
+//! saved.
 
 use penfuzz_abi::{action, metric};
 use penfuzz_executor::PenEvaluator;
@@ -9,7 +10,7 @@ use crate::saturation::Saturation;
 /// The actions of the target branch.
 pub(super) const WANTED: u8 = action::WANT | action::MIN;
 
-/// The target branch; `None` only records and remembers.
+/// The target branch. With `None`, the goal only records branches and saves the closest inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim(pub Option<usize>);
 
@@ -18,7 +19,7 @@ impl Goal for Aim {
         metric::ULP
     }
 
-    /// Not reached.
+    /// The site of the target is not reached.
     fn r0(&self) -> u64 {
         u64::MAX
     }

@@ -1,11 +1,12 @@
-//! One branch, from wherever the run turned away from it: the approach level of search-based testing as an objective.
+//! Goal for one branch, with a slope from wherever the run left the way to it: the approach level of search-based
+//! testing.
 //!
-//! Where the target's site is reached, `r` is the target's distance. Where it is not, `r` is the distance to the branch that
-//! would have led on, above a level that counts how many branches were still missing. So there is a slope also where a
+//! If the run reaches the target's site, `r` is the target's distance. Otherwise `r` is the distance to the branch that
+//! would have led on, above a level that counts the branches that are still missing. So there is a slope even if a
 //! condition before the target, such as an equality, fails again at every step.
 //!
-//! J. Wegener, A. Baresel and H. Sthamer, *Evolutionary test environment for automatic structural testing*, Information and
-//! Software Technology 43(14), 2001 ("approximation level").
+//! J. Wegener, A. Baresel and H. Sthamer, *Evolutionary test environment for automatic structural testing*, Information
+//! and Software Technology 43(14), 2001 ("approximation level").
 
 use penfuzz_abi::{LEAD_BITS, action, metric};
 use penfuzz_executor::PenEvaluator;
@@ -13,22 +14,24 @@ use penfuzz_executor::PenEvaluator;
 use super::{Aim, Goal, aim::WANTED, arm_open};
 use crate::saturation::Saturation;
 
-/// Lowest value of `r` where the target's site was not reached.
+/// Lowest value of `r` if the target's site was not reached.
 const NOT_REACHED: u64 = 1 << 63;
 
-/// Levels above this one share one value. As many fit between [`LEAD_BITS`] and the topmost bit, less one.
+/// Levels above this one share one value. It is one less than the highest level that fits between [`LEAD_BITS`] and the
+/// topmost bit.
 const HIGHEST_LEVEL: u32 = (1 << (63 - LEAD_BITS)) - 2;
 
-/// One branch by the approach level: its own distance where its site is reached, else level and distance of the branch that leads there.
+/// Aims at one branch by the approach level: the distance of the branch if its site is reached, else level and distance
+/// of the branch that leads there.
 #[derive(Debug, Clone)]
 pub struct Approach {
     target: usize,
-    /// Branches that lead to the target, ascending, with the value of `r` at distance 0.
+    /// Branches that lead to the target, in ascending order, with the value of `r` at distance 0.
     leads: Vec<(usize, u64)>,
 }
 
 impl Approach {
-    /// Towards `target`.
+    /// Creates the goal for the branch `target`.
     #[must_use]
     pub fn new(target: usize, saturation: &Saturation) -> Self {
         let base = |level: u32| NOT_REACHED | u64::from(level.min(HIGHEST_LEVEL)) << LEAD_BITS;

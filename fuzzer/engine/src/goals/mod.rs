@@ -1,5 +1,5 @@
-//! What makes an input wanted, as data: a metric, the value of `r` before a run, and one action byte per branch (Mathematical
-//! Execution's researcher layer). A new objective is a new file here.
+//! Goals: what makes an input wanted, as data. A goal has a metric, the value of `r` before a run, and one action byte
+//! per branch (the researcher layer of Mathematical Execution). A new goal is a new file here.
 
 mod aim;
 mod approach;
@@ -20,13 +20,13 @@ pub use record::Record;
 
 /// A table of pen actions and `r0`.
 pub trait Goal {
-    /// One of [`penfuzz_abi::metric`].
+    /// The metric, one of [`penfuzz_abi::metric`].
     fn metric(&self) -> u32;
 
-    /// `r` before each run, in the metric's representation.
+    /// The value of `r` before each run, in the representation of the metric.
     fn r0(&self) -> u64;
 
-    /// The action byte of a branch: bits of [`action`] but NEAR and ARMED, which follow from the others.
+    /// The action byte of a branch: bits of [`action`] except NEAR and ARMED, which follow from the others.
     fn action(&self, saturation: &Saturation, branch: usize) -> u8;
 
     /// Writes the table to the target.
@@ -36,14 +36,14 @@ pub trait Goal {
     }
 }
 
-/// Arms every goal that is open: it is recorded, and with `tracks` the closest input to it is saved. `goal` are branches with
-/// actions besides. What that costs does not depend on the number of open branches.
+/// Arms every open goal: it is recorded, and with `tracks` the closest input to it is saved. `goal` has branches with
+/// additional actions. The cost does not depend on the number of open branches.
 fn arm_open<V: PenEvaluator>(evaluator: &mut V, saturation: &Saturation, goal: &[(usize, u8)], tracks: bool) {
     evaluator.arm_changed(saturation.changes(), |b| open_action(saturation, b), goal, tracks);
 }
 
-/// [`action::RECORD`] for a goal that no returning input has taken, and [`action::TRACK`] if none at all has; nothing for one that was
-/// set aside.
+/// Returns [`action::RECORD`] for a goal that no returning input has taken, with [`action::TRACK`] if no input at all
+/// has taken it; 0 for a goal that was set aside.
 fn open_action(saturation: &Saturation, branch: usize) -> u8 {
     let record = record_if_new(saturation, branch);
     record | if record != 0 && !saturation.is_covered(branch) { action::TRACK } else { 0 }

@@ -1,10 +1,10 @@
-//! One path: `r` is 0 iff the run takes the given sequence of branches.
+//! Goal for one path: `r` is 0 iff the run takes the given sequence of branches.
 //!
-//! Mathematical Execution has `r0 = 0` and adds to `r`, at each conditional on the path, the distance to the branch that the
-//! path requires there (Fu and Su 2016, Sect. 4.4.1: `r = r + d`). What is added behind the first wrong turn are distances at
-//! conditionals which the path may not even pass. Here the sum is ordered instead: first by the number of steps that are
-//! missing, then by the distance to the branch of the first of them. It is 0 for the same inputs, and an input that gets
-//! farther is always closer.
+//! Mathematical Execution has `r0 = 0` and adds to `r`, at each conditional on the path, the distance to the branch
+//! that the path requires there (Fu and Su 2016, Sect. 4.4.1: `r = r + d`). After the first wrong branch, it adds
+//! distances at conditionals that the path may not even pass. Here `r` is ordered instead: first by the number of
+//! missing steps, then by the distance to the branch of the first missing step. It is 0 for the same inputs, and an
+//! input that gets further is always closer.
 
 use penfuzz_abi::{END, STRAYED, action, metric};
 use penfuzz_executor::PenEvaluator;
@@ -17,48 +17,50 @@ use crate::saturation::Saturation;
 pub enum Step {
     /// The next conditional that is passed takes this branch.
     Branch(usize),
-    /// Any branches, none included.
+    /// Any sequence of branches, even an empty one.
     Any,
-    /// No conditional is passed any more; the last step only.
+    /// No further conditional is passed. Only the last step can be this one.
     End,
 }
 
-/// Bits of `r` below the number of missing steps, when these are few; as many as an exact distance between doubles of one
-/// sign and similar size needs.
+/// Number of bits of `r` below the number of missing steps, if there are few steps: as many as an exact distance
+/// between doubles of one sign and similar size needs.
 const BITS: u32 = 54;
-/// The same when the steps are many.
+/// The same if there are many steps.
 const LEAST_BITS: u32 = 16;
-/// Bits of a distance below a level of the approach, as `PATH_LEAD_BITS` of the runtime.
+/// Number of bits of a distance below a level of the approach; the same as `PATH_LEAD_BITS` of the runtime.
 const LEVEL_BITS: u32 = 8;
-/// Levels above this one share one value: a quarter of what is below a step.
+/// Levels above this one share one value, because the levels have a quarter of the range below a step.
 const HIGHEST_LEVEL: u32 = (1 << (LEVEL_BITS - 2)) - 2;
 
-/// A sequence of steps that a run must take in order; `r` is ordered by missing steps first, then by the distance of the next.
+/// A sequence of steps that a run must take in order; `r` is ordered by missing steps first, then by the distance of
+/// the next.
 #[derive(Debug, Clone)]
 pub struct Path {
-    /// For every branch of the target: do passes of its site count?
+    /// For every branch of the target, whether passes of its site count.
     counts: Vec<bool>,
     steps: Vec<u32>,
     back: Vec<u32>,
-    /// For each entry of `steps`, the place of its step among those given.
+    /// For each entry of `steps`, the index of its step among the given steps.
     step: Vec<usize>,
     bits: u32,
     leads: Vec<(usize, u64)>,
 }
 
-/// How far a run got.
+/// How far a run followed a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The first step that was not taken, as an index into the steps given; their number when all were.
+    /// Index of the first step that was not taken, among the given steps; their number if all steps were taken.
     pub step: usize,
-    /// How far its branch is, if its site was reached: exact up to 2^50 (2^12 on a path of 2^48 steps), rounded beyond.
+    /// Distance to the branch of that step, if its site was reached: exact up to 2^50 (2^12 on a path of 2^48 steps),
+    /// rounded beyond.
     pub distance: Option<u64>,
 }
 
 impl Path {
-    /// A path over the branches for which `counts` has a flag (the same for all branches of a site; as many flags as the
-    /// target has branches). It begins with the first such conditional that a run passes, unless it begins with
-    /// [`Step::Any`]. `None` when every run takes it: there is no branch in it, and no end.
+    /// Creates a path over the branches for which `counts` has a flag (the same for all branches of a site; as many
+    /// flags as the target has branches). The path begins with the first such conditional that a run passes, unless its
+    /// first step is [`Step::Any`]. Returns `None` if every run takes the path, because it has no branch and no end.
     #[must_use]
     pub fn new(steps: &[Step], counts: Vec<bool>) -> Option<Self> {
         let mut me =
@@ -70,7 +72,7 @@ impl Path {
                     segment = Some(me.steps.len());
                     continue;
                 }
-                // Any passes may come last, so that the end comes is nothing to ask for.
+                // Any passes may come last, so an end adds no requirement.
                 Step::End if segment == Some(me.steps.len()) => continue,
                 Step::End => END,
                 Step::Branch(b) => b as u32,
@@ -84,7 +86,7 @@ impl Path {
         (n > 0).then_some(me)
     }
 
-    /// Knuth, Morris and Pratt's failure function for the step that comes next, in the segment from `start` on: the length of
+    /// Knuth, Morris and Pratt's failure function for the next step, in the segment from `start` on: the entry after
     /// the longest proper prefix of the segment that the steps so far end with.
     fn fallback(&self, start: usize) -> u32 {
         let at = self.steps.len();
@@ -112,19 +114,19 @@ impl Path {
         self.steps.iter().map(|step| (*step != END).then_some(*step as usize))
     }
 
-    /// Never: a path has a step.
+    /// Always false: a path has a step.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// How many entries are missing at this value of `r`; all when it is as before the run.
+    /// Number of entries that are missing at this value of `r`; all entries if `r` is as before the run.
     #[must_use]
     pub fn missing(&self, r: u64) -> usize {
         if r == u64::MAX { self.steps.len() } else { (r >> self.bits) as usize }
     }
 
-    /// What a value of `r` means. `steps` is the number of all steps given.
+    /// Interprets a value of `r`. `steps` is the number of given steps.
     #[must_use]
     pub fn progress(&self, r: u64, steps: usize) -> Progress {
         let missing = self.missing(r);
@@ -140,7 +142,7 @@ impl Path {
         Progress { step: self.step[self.steps.len() - missing], distance }
     }
 
-    /// Did the run pass the site of the first step that it did not take?
+    /// Whether the run passed the site of the first step that it did not take.
     #[must_use]
     pub fn is_site_reached(&self, r: u64) -> bool {
         r != u64::MAX && r & self.mask() < self.lead_base()
@@ -150,20 +152,22 @@ impl Path {
         (1 << self.bits) - 1
     }
 
-    /// Distances to a wanted branch stay below three quarters of what is below a step.
+    /// Distances to a wanted branch stay below three quarters of the range below a step.
     fn lead_base(&self) -> u64 {
         3 << (self.bits - 2)
     }
 
-    /// Does the path name the branch that comes next when `missing` entries are, wherever its site is met?
+    /// The branch of the next entry if it may follow any passes ([`Step::Any`]); `missing` is the number of missing
+    /// entries.
     #[must_use]
     pub fn floats_at(&self, missing: usize) -> Option<usize> {
         let at = self.steps.len().checked_sub(missing).filter(|at| *at < self.steps.len())?;
         (self.back[at] as usize == at).then_some(self.steps[at] as usize)
     }
 
-    /// Where the first step behind a [`Step::Any`] is the next one when `missing` entries are missing, `r` falls along the
-    /// branches that lead to its site too (as in [`super::Approach`]). Without effect elsewhere.
+    /// If the next entry is the first one after a [`Step::Any`], `r` also falls along the branches that lead to its
+    /// site (as in [`super::Approach`]). Other entries have no such branches. `missing` is the number of missing
+    /// entries.
     pub fn lead(&mut self, missing: usize, saturation: &Saturation) {
         self.leads.clear();
         let Some(branch) = self.floats_at(missing) else { return };
@@ -201,7 +205,8 @@ impl Goal for Path {
     }
 }
 
-/// Does the sequence of branches that a run took follow the steps? Says the same as `r == 0`, from the record of a run alone.
+/// Whether the sequence of branches that a run took follows the steps. Equivalent to `r == 0`, but from the record of a
+/// run alone.
 #[must_use]
 pub fn is_taken(steps: &[Step], passes: &[u32]) -> bool {
     let mut segments = steps.split(|s| *s == Step::Any).peekable();

@@ -1,5 +1,5 @@
-//! The pens of `CoverMe`, Definition 4.2: with neither branch of a site saturated both are wanted (`r` is 0 whichever is
-//! taken), with one saturated the other is, with both `r` stays as it is.
+//! The pens of `CoverMe`, Definition 4.2. If no branch of a site is saturated, both are wanted (`r` is 0 whichever is
+//! taken). If one is saturated, the other one is wanted. If both are saturated, `r` stays as it is.
 
 use penfuzz_abi::{action, metric};
 

@@ -1,4 +1,4 @@
-//! No distance: only the branches that are new.
+//! Goal without distances, which only records new branches.
 
 use penfuzz_abi::metric;
 use penfuzz_executor::PenEvaluator;
@@ -6,7 +6,7 @@ use penfuzz_executor::PenEvaluator;
 use super::{Goal, arm_open, record_if_new};
 use crate::saturation::Saturation;
 
-/// Records every goal that is not covered yet (or only by a crash).
+/// Records every goal that is not covered yet, or only by a crash.
 #[derive(Debug, Clone, Copy)]
 pub struct Record;
 

@@ -1,7 +1,8 @@
-//! Which vectors of decisions are still worth a search: those that complete a pair for a condition that no pair shows yet.
+//! Which vectors of decisions are still worth a search: those that complete a pair for a condition that no pair shows
+//! yet.
 //!
-//! A decision of n conditions has up to exponentially many vectors, and n + 1 of them can show all its conditions. So a vector
-//! that no condition needs any more is no goal.
+//! A decision of n conditions has up to exponentially many vectors, and n + 1 of them can show all its conditions. A
+//! vector that no condition needs any more is therefore no goal.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,8 @@ pub struct VectorGoals {
 }
 
 impl VectorGoals {
-    /// Of a decision whose vectors are the branches from `first` on; `branch_of` gives the first branch of a condition's site.
+    /// The vectors of a decision, which are the branches from `first` on. `branch_of` returns the first branch of a
+    /// site.
     #[must_use]
     pub fn new(decision: &Decision, first: usize, branch_of: impl Fn(usize) -> usize) -> Self {
         let branch = |(condition, holds): &(usize, bool)| {
@@ -31,7 +33,7 @@ impl VectorGoals {
         Self { first: first as u32, n_conditions: decision.conditions.len(), vectors: decision.vectors(), steps }
     }
 
-    /// For each condition a pair of vectors that shows it, among those for which `is_there` holds; the first such pair by numbers.
+    /// For each condition the first pair of vectors that shows it, among the vectors for which `is_there` holds.
     #[must_use]
     pub fn pairs(&self, is_there: impl Fn(usize) -> bool) -> Vec<Option<(usize, usize)>> {
         let mut pairs = vec![None; self.n_conditions];
@@ -46,14 +48,14 @@ impl VectorGoals {
         pairs
     }
 
-    /// For each vector: does it form a pair with any other for a condition of these?
+    /// For each vector, whether it forms a pair with another vector for one of the open conditions.
     #[must_use]
     pub fn is_needed(&self, open: &[bool]) -> Vec<bool> {
         let shows_open = |v: &Vector, w: &Vector| v.shows(w).is_some_and(|condition| open[condition as usize]);
         self.vectors.iter().map(|v| self.vectors.iter().any(|w| shows_open(v, w))).collect()
     }
 
-    /// The place of a branch among the vectors.
+    /// The index of a branch among the vectors; `None` if it is no vector of this decision.
     #[must_use]
     pub fn vector_of(&self, branch: usize) -> Option<usize> {
         branch.checked_sub(self.first as usize).filter(|v| *v < self.vectors.len())

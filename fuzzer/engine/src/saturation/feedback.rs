@@ -1,4 +1,4 @@
-//! The feedbacks: an input is kept iff it saturates a new branch, and a fault iff its place is new.
+//! The LibAFL feedbacks: an input is kept iff it saturates a new branch, and a fault is kept iff its place is new.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BranchGraph, Saturation, set::Pending};
 
-/// Keeps an input that saturates a branch (CoverMe, Sect. 3); one that only covers a branch becomes pending.
+/// Keeps an input that saturates a branch (CoverMe, Sect. 3). An input that only covers a branch becomes pending.
 #[derive(Debug)]
 pub struct SaturationFeedback {
     observer: Handle<PenObserver>,
@@ -26,7 +26,8 @@ pub struct SaturationFeedback {
 }
 
 impl SaturationFeedback {
-    /// Reads `observer` and keeps the state of the branches of `graph` as [`Saturation`] metadata.
+    /// Creates a feedback that reads `observer` and keeps the state of the branches of `graph` as [`Saturation`]
+    /// metadata.
     #[must_use]
     pub fn new(observer: &PenObserver, graph: BranchGraph) -> Self {
         Self { observer: observer.handle(), graph }
@@ -96,21 +97,21 @@ pub struct KnownPlaces(pub BTreeSet<u64>);
 
 impl_serdeany!(KnownPlaces);
 
-/// Places at which inputs use up their fuel that return with more, by [`penfuzz_executor::Fault::key`]: there, an input that takes a
-/// new branch is a solution as well, for it may return and cover it.
+/// Places at which inputs exhaust their fuel that return if they get more, by [`penfuzz_executor::Fault::key`]. At such
+/// a place, an input that takes a new branch is a solution as well, because it may return and cover the branch.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LongPlaces(pub BTreeSet<u64>);
 
 impl_serdeany!(LongPlaces);
 
-/// The objective: a crash or hang at a place not seen before. The branches it took count as covered.
+/// The objective: keeps a crash or hang at a new place. The branches that it took count as covered.
 #[derive(Debug)]
 pub struct NewPlaceFeedback {
     observer: Handle<PenObserver>,
 }
 
 impl NewPlaceFeedback {
-    /// Reads `observer`.
+    /// Creates a feedback that reads `observer`.
     #[must_use]
     pub fn new(observer: &PenObserver) -> Self {
         Self { observer: observer.handle() }

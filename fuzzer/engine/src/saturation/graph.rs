@@ -7,26 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use super::{Scope, VectorGoals};
 
-/// Branches and, for each, the branches that can be taken next.
+/// All branches, and for each the branches that can be taken next.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BranchGraph {
-    /// For each branch, those that can follow it directly; empty out of scope.
+    /// For each branch, the branches that can follow it directly; empty out of scope.
     pub next: Vec<Vec<u32>>,
-    /// For each branch: is it a goal: requested, or on the way to a requested one?
+    /// For each branch, whether it is a goal: requested, or on the way to a requested one.
     pub goal: Vec<bool>,
-    /// For each branch: is it requested?
+    /// For each branch, whether it is requested.
     pub requested: Vec<bool>,
-    /// For each branch: can it be taken, and its site be passed all the same? A comparison, or an operation.
+    /// For each branch, whether it belongs to a comparison or an operation, whose site is passed whether the branch is
+    /// taken or not.
     pub passed: Vec<bool>,
     /// For each branch, the branches of the same site (itself included), as a range.
     pub siblings: Vec<(u32, u32)>,
-    /// The decisions in scope whose vectors are goals, by rising branches.
+    /// The decisions in scope whose vectors are goals, in ascending order of their branches.
     #[serde(default)]
     pub decisions: Vec<VectorGoals>,
 }
 
 impl BranchGraph {
-    /// The graph of the branches in scope. Calls lead into functions in scope, and through others.
+    /// The graph of the branches in scope. Calls lead into functions in scope. Calls of other functions lead to the
+    /// functions that these call.
     #[must_use]
     pub fn new(target: &Target, scope: &Scope) -> Self {
         let mut graph = Self {
@@ -54,21 +56,23 @@ impl BranchGraph {
     }
 }
 
-/// The branches from which ways lead to the site of a target, with the number of sites on the shortest way between them.
+/// The branches from which control can reach the site of a target, with the number of sites on the shortest way between
+/// them.
 #[derive(Debug)]
 pub struct Levels {
-    /// Ascending by branch.
+    /// In ascending order of the branches.
     branches: Vec<(u32, u32)>,
 }
 
 impl Levels {
-    /// `before` has, for each branch, those that it can follow directly, and `siblings` the branches of its site. The levels
-    /// end before the one with which there would be more than `most` branches.
+    /// Computes the levels of `target`. `before` has, for each branch, the branches that it can follow directly, and
+    /// `siblings` the branches of its site. The levels end before the one with which there would be more than `most`
+    /// branches.
     #[must_use]
     pub fn new(before: &[Vec<u32>], siblings: &[(u32, u32)], target: u32, most: usize) -> Self {
         let mut branches: Vec<(u32, u32)> = Vec::new();
         let mut seen = HashSet::new();
-        // What leads to a site leads to each of its branches alike: one of them stands for all.
+        // A branch that leads to a site leads to all branches of the site. One of them represents all.
         let mut sites = HashSet::from([siblings[target as usize].0]);
         let mut ring = vec![target];
         for level in 0.. {
@@ -97,7 +101,7 @@ impl Levels {
         Self { branches }
     }
 
-    /// The same, for each site by itself.
+    /// The branches with their levels, grouped by site.
     pub fn by_site(&self, siblings: &[(u32, u32)]) -> impl Iterator<Item = &[(u32, u32)]> {
         self.branches.chunk_by(|a, b| siblings[a.0 as usize] == siblings[b.0 as usize])
     }
@@ -114,7 +118,7 @@ fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
         let callee = &target.functions[f];
         sites.extend(&callee.entry_edges.next);
         calls.extend(&callee.entry_edges.calls);
-        // What a function out of scope does behind its own branches is not followed branch by branch.
+        // The branches of a function out of scope are not followed one by one.
         for site in &target.sites[callee.sites.clone()] {
             if !site.branches().any(|b| scope.branches[b]) {
                 calls.extend(site.edges.iter().flat_map(|e| &e.calls));
@@ -134,7 +138,8 @@ fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
 }
 
 /// Numbers the strongly connected components of the graph restricted to nodes that `live` admits, successors first
-/// (Tarjan 1972, without recursion). Other nodes get `u32::MAX`.
+/// (Tarjan 1972, without recursion). Other nodes get `u32::MAX`. Returns the component of each node, and the number of
+/// components.
 #[must_use]
 pub fn components(next: &[Vec<u32>], live: &dyn Fn(usize) -> bool) -> (Vec<u32>, usize) {
     let n = next.len();

@@ -1,4 +1,5 @@
-//! Which branches are covered and which are saturated, and the LibAFL parts that keep an input only when it saturates one.
+//! Which branches are covered and which are saturated, and the LibAFL parts that keep an input only if it saturates
+//! one.
 
 pub mod decisions;
 pub mod feedback;

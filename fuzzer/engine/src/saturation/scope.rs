@@ -1,17 +1,17 @@
-//! Whose branches are goals.
+//! Which branches are goals.
 
 use penfuzz_abi::{exception, site_kind};
 use serde::{Deserialize, Serialize};
 
 use penfuzz_target::program::{Function, Site, Target};
 
-/// How far the goals reach.
+/// Whose branches are goals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScopeKind {
     /// The branches of the function under test (as in CoverMe).
     Function,
-    /// Those of the function under test and of all that it calls, as far as calls can be followed.
+    /// Those of the function under test and of all functions that it calls, as far as calls can be followed.
     Calls,
     /// Those of every function in its source file.
     File,
@@ -20,7 +20,7 @@ pub enum ScopeKind {
 }
 
 impl ScopeKind {
-    /// How far the goals of a campaign on `function` reach by default.
+    /// The default scope of a campaign on `function`.
     #[must_use]
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
@@ -33,19 +33,19 @@ impl ScopeKind {
     }
 }
 
-/// What several coverage criteria search for in one campaign, besides branches.
+/// Additional goals of several coverage criteria in one campaign on branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Beside {
     /// Vectors of decisions.
     pub decisions: bool,
     /// Boundary values of comparisons.
     pub boundaries: bool,
-    /// Floating-point exceptions of operations, but no inexact results.
+    /// Floating-point exceptions of operations, except inexact results.
     pub exceptions: bool,
 }
 
 impl Beside {
-    /// Is branch `k` of the site searched for?
+    /// Whether branch `k` of the site is an additional goal.
     fn requests(self, site: &Site, k: usize) -> bool {
         self.decisions && site.decision.is_some()
             || self.boundaries && Goals::Boundaries.requests(site, k)
@@ -53,59 +53,59 @@ impl Beside {
     }
 }
 
-/// What is searched for besides branches.
+/// The kind of goals of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goals {
-    /// Nothing else.
+    /// Branches only.
     #[default]
     Branches,
     /// Vectors of decisions as MC/DC needs them, and branches.
     Decisions,
-    /// Those of several criteria, and branches.
+    /// Goals of several criteria, and branches.
     Criteria(Beside),
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
     Boundaries,
-    /// Floating-point exceptions of operations: all but inexact results.
+    /// Floating-point exceptions of operations, except inexact results.
     Exceptions,
-    /// Inexact results, too.
+    /// Floating-point exceptions of operations, with inexact results.
     InexactToo,
     /// Infected mutants: inputs for which a mutant computes another value at its point than the original.
     Mutants,
 }
 
 impl Goals {
-    /// Is nothing searched for besides branches?
+    /// Whether only branches are goals.
     #[must_use]
     pub fn are_branches(&self) -> bool {
         *self == Self::Branches
     }
 
-    /// Are branches goals?
+    /// Whether branches are goals.
     #[must_use]
     pub fn include_branches(self) -> bool {
         matches!(self, Self::Branches | Self::Decisions | Self::Criteria(_))
     }
 
-    /// Do they stand at decisions, which only targets compiled with `-fpen-decisions` have?
+    /// Whether some goals belong to decisions, which only targets compiled with `-fpen-decisions` have.
     #[must_use]
     pub fn are_decisions(self) -> bool {
         self.beside().decisions
     }
 
-    /// Are they exceptions, and no branches?
+    /// Whether the goals are exceptions, without branches.
     #[must_use]
     pub fn are_exceptions(self) -> bool {
         matches!(self, Self::Exceptions | Self::InexactToo)
     }
 
-    /// Do some stand at operations, which only targets compiled with `-fpen-exceptions` have?
+    /// Whether some goals belong to operations, which only targets compiled with `-fpen-exceptions` have.
     #[must_use]
     pub fn need_operations(self) -> bool {
         self.are_exceptions() || self.beside().exceptions
     }
 
-    /// What further criteria search for, in a campaign on branches.
+    /// The additional goals of a campaign on branches.
     #[must_use]
     pub fn beside(self) -> Beside {
         match self {
@@ -115,7 +115,7 @@ impl Goals {
         }
     }
 
-    /// In names of directories and in messages.
+    /// The name in names of directories and in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Goals {
         }
     }
 
-    /// Is branch `k` of the site requested?
+    /// Whether branch `k` of the site is requested.
     fn requests(self, site: &Site, k: usize) -> bool {
         match self {
             Self::Branches | Self::Decisions | Self::Criteria(_) => site.is_conditional(),
@@ -154,17 +154,18 @@ impl Goals {
 /// The sites and branches that are goals.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// How far they reach.
+    /// Whose branches are goals.
     pub kind: ScopeKind,
     /// What is searched for.
     pub goals: Goals,
-    /// Sites in scope, ascending: those with a requested branch, and all conditionals, which lead to them.
+    /// Sites in scope, in ascending order: those with a requested branch, and all conditionals, which lead to them.
     pub sites: Vec<usize>,
-    /// For every branch of the target: is it searched for, for its own sake or because it leads to a requested one?
+    /// For every branch of the target, whether it is searched for: for its own sake, or because it leads to a requested
+    /// one.
     pub branches: Vec<bool>,
-    /// For every branch of the target: is it requested?
+    /// For every branch of the target, whether it is requested.
     pub requested: Vec<bool>,
-    /// For every branch of the target: do the tests have to keep it: is it requested, or does a further criterion search for it?
+    /// For every branch of the target, whether the tests have to keep it: it is requested, or an additional goal.
     pub recorded: Vec<bool>,
 }
 
@@ -185,7 +186,7 @@ impl Scope {
             Self { kind, goals, sites: Vec::new(), branches: none.clone(), requested: none.clone(), recorded: none };
         for (i, site) in target.sites.iter().enumerate().filter(|(_, s)| inside(s.function)) {
             for (k, b) in site.branches().enumerate() {
-                // An assumption leads to all goals behind it, as long as it holds.
+                // An assumption leads to all goals after it, as long as it holds.
                 scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
                 let is_beside = goals.beside().requests(site, k) && !site.is_assumption();
                 scope.recorded[b] = scope.requested[b] || is_beside;
@@ -204,13 +205,13 @@ impl Scope {
         self.requested.iter().filter(|b| **b).count()
     }
 
-    /// Is no branch requested?
+    /// Whether no branch is requested.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Is the site one of the conditionals, comparisons or operations with a requested branch?
+    /// Whether the site has a requested branch.
     #[must_use]
     pub fn has_requested(&self, site: &Site) -> bool {
         site.branches().any(|b| self.requested[b])

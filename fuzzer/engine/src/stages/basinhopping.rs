@@ -1,8 +1,8 @@
-//! Minimization as a LibAFL stage: aims at one uncovered branch at a time and walks towards it.
+//! The minimization stage: aims at one uncovered branch at a time, and minimizes its distance.
 //!
-//! Each turn takes the open branch on which least was spent, arms the target so that `r` is that branch's distance, and
-//! minimizes `r` by basinhopping from the input that came closest so far (or, in turn, from other starts). Every input that
-//! takes a new branch on the way is handed to LibAFL's feedbacks.
+//! Each round takes the open branch on which least was spent, arms the target so that `r` is the distance of that
+//! branch, and minimizes `r` by basinhopping from the closest input so far (or, in rotation, from other starts). Every
+//! input that takes a new branch on the way is passed to LibAFL's feedbacks.
 
 use std::sync::Arc;
 
@@ -38,30 +38,32 @@ use crate::{
     saturation::Saturation,
 };
 
-/// Budget of one way over a parent: many solutions of the parent are worth more than a long walk from one.
+/// Budget of one attempt over a parent branch: many solutions of the parent are worth more than a long search from one.
 const WAY_VIA_PARENT: u64 = 2048;
 
-/// Steps of one basinhopping along the approach level: as many as the budget allows.
+/// Number of steps of one basinhopping along the approach level: as many as the budget allows.
 const HOPS: u32 = u32::MAX;
 
-/// The fuel of an evaluation in the first attempt at a branch is the whole divided by two to this power; it doubles with every
-/// further attempt. Functions that loop `n` times leave no time for anything else where `n` is large.
+/// In the first attempt at a branch, the fuel of an evaluation is the whole fuel divided by two to this power. It
+/// doubles with every further attempt. Otherwise functions that loop `n` times would leave no time for anything else if
+/// `n` is large.
 const FIRST_FUEL_CAP: u32 = 8;
 
-/// Evaluations of one turn while no site is reached yet.
+/// Number of evaluations of one round while no site is reached yet.
 const EXPLORING_TURN: u64 = 64;
 
-/// Minimizes the distance of one uncovered branch after the other by basinhopping over a local minimizer.
+/// Minimizes the distance of one uncovered branch after the other, by basinhopping over a local minimizer.
 ///
-/// Each turn is one attempt at the open branch on which least was spent: from the closest input, along the approach level, over a
-/// branch before it, or from another start, in turn. The budget of a branch rises with its attempts, until it is given up.
+/// Each round is one attempt at the open branch on which least was spent: from the closest input, along the approach
+/// level, over a parent branch, or from another start, in rotation. The budget of a branch rises with its attempts,
+/// until the branch is given up.
 pub struct BasinhoppingStage<R = StdRand> {
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
     search: Basinhopping<R>,
     /// Many short minimizations around one point.
     hops: Basinhopping<R>,
-    /// Steps and repairs along the conditions before a branch; with the default minimizer, and few numbers, only.
+    /// Search along the conditions before a branch. It is used only with the default minimizer, and for few numbers.
     chain: ChainSearch,
     has_chain: bool,
     starts: StartPoints,
@@ -73,11 +75,11 @@ pub struct BasinhoppingStage<R = StdRand> {
 }
 
 impl<R: Rand + 'static> BasinhoppingStage<R> {
-    /// Minimizes with the local minimizer `minimizer` (one of [`penfuzz_mutators::minimizer::MINIMIZERS`]) over the numbers of
-    /// `layout`.
+    /// Creates a stage that minimizes with the local minimizer `minimizer` (one of
+    /// [`penfuzz_mutators::minimizer::MINIMIZERS`]) over the numbers of `layout`.
     ///
     /// # Errors
-    /// When there is no such minimizer.
+    /// If there is no such minimizer.
     pub fn new(layout: Arc<Layout>, dictionary: Arc<Dictionary>, minimizer: &str, clock: Clock) -> Result<Self, Error> {
         let create = || {
             minimizer::create(minimizer, Arc::clone(&dictionary))
@@ -104,19 +106,21 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         })
     }
 
-    /// Goes on with the branches that were given up when no other is left, as long as the clock lets it.
+    /// With `again`, the stage continues with branches that were given up when no other branch is left, until the clock
+    /// ends.
     #[must_use]
     pub fn again(self, again: bool) -> Self {
         Self { again, ..self }
     }
 
-    /// For the client `number` of `clients`: each begins with other branches, as long as none has a higher priority.
+    /// Sets the start of the order of branches for client `number` of `clients`: each client begins with other
+    /// branches, as long as no branch has a higher priority.
     #[must_use]
     pub fn beginning_at(self, number: usize, clients: usize) -> Self {
         Self { share: (number, clients), ..self }
     }
 
-    /// Chooses where the attempt starts.
+    /// Sets `x` to the start point of an attempt.
     fn choose_start<E, S>(&mut self, start: Start, target: usize, executor: &E, state: &mut S) -> Result<(), Error>
     where
         E: HasEvaluator,
@@ -144,8 +148,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok(())
     }
 
-    /// Moves the start to a point that takes a branch leading to the target's site: where that is an equality, every solution
-    /// is another place to look from, and the closest input is only one of them.
+    /// Moves the start to a point that takes a parent branch, that is, a branch that leads to the target's site. If the
+    /// parent is an equality, every solution is another start, and the closest input is only one of them. Returns the
+    /// finds and the budget that was used.
     fn solve_parent<E, S>(
         &mut self,
         target: usize,
@@ -166,7 +171,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let parent = state.metadata::<Saturation>()?.parents(target)[pick] as usize;
         Aim(Some(parent)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, budget, None);
-        // Solved or not, the best point is in `x`.
+        // Whether the parent was solved or not, the best point is in `x`.
         let _ = self.search.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut());
         Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }
@@ -199,7 +204,7 @@ where
 }
 
 impl<R: Rand + 'static> BasinhoppingStage<R> {
-    /// One attempt at one branch: from one start, or by several short ways over the branches before it.
+    /// Makes one attempt at one branch: from one start, or by several short searches over the parent branches.
     fn attempt<E, EM, S, Z>(
         &mut self,
         target: usize,
@@ -221,7 +226,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let before = executor.evaluator().evaluations();
         let fuel_cap = executor.evaluator().fuel() >> FIRST_FUEL_CAP.saturating_sub(attempt);
         let is_over = |set: &Saturation| set.is_settled(target);
-        // One that an input of this attempt takes first by a crash has its turn later.
+        // If an input of this attempt takes the branch first, but crashes, the branch is continued in a later round.
         let was_covered = state.metadata::<Saturation>()?.is_covered(target);
         let is_new = |set: &Saturation| !was_covered && set.is_covered(target);
         while left > 0 && !is_over(state.metadata::<Saturation>()?) && !is_new(state.metadata::<Saturation>()?) {
@@ -247,7 +252,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok(())
     }
 
-    /// Walks from a start towards the target with at most `budget`; returns what was found and what it cost.
+    /// Searches from a start towards the target with at most `budget`. Returns the finds and the budget that was used.
     fn go<E, S>(
         &mut self,
         start: Start,
@@ -274,7 +279,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let by_crash = state.metadata::<Saturation>()?.is_covered_by_crash(target);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, allowed, Some(target))
             .passing_crashes(by_crash);
-        // Basinhopping ends by itself after n_iter steps; what is left of the budget starts it again.
+        // Basinhopping ends by itself after n_iter steps. If there is budget left, it starts again.
         while function.budget > 0
             && self.search.minimize(&mut function, &mut self.x, &self.layout, state.rand_mut()).is_ok_and(|r| r > 0)
         {
@@ -284,8 +289,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok((finds, used + allowed - function.budget))
     }
 
-    /// Goes from the start along the approach level: by hops; with `by_chain`, by the operands of the conditions before the branch, and by
-    /// hops where these give no step.
+    /// Searches from the start along the approach level by hops. With `by_chain`, it follows the operands of the
+    /// conditions before the branch, and hops if these give no step.
     fn approach<E, S>(
         &mut self,
         target: usize,
@@ -311,7 +316,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Ok((core::mem::take(&mut function.finds), budget - function.budget))
     }
 
-    /// Looks around while there is nothing to aim at; gives up what is behind branches that were given up.
+    /// Explores while there is no branch to aim at. After that, gives up the branches that lie only after branches that
+    /// were given up.
     fn explore<E, EM, S, Z>(
         &mut self,
         fuzzer: &mut Z,

@@ -11,34 +11,35 @@ use penfuzz_mutators::{
 
 use super::{Clock, observed::Chain};
 
-/// Loop iterations and calls that cost as much of a budget as an evaluation without any: long evaluations are charged for
-/// their length, by a measure that is the same at every run.
+/// Number of loop iterations and calls that cost as much of a budget as an evaluation without any. Long evaluations are
+/// charged for their length, by a measure that is the same in every run.
 pub const FUEL_PER_UNIT: u64 = 64;
 
-/// Units that an evaluation costs that the alarm or the memory limit has ended, while crashes are passed: such an end takes as long as a
-/// million evaluations, and another process must take over.
+/// Number of units of an evaluation that the alarm or the memory limit has ended, in a search that continues after
+/// crashes. Such an end takes as long as a million evaluations, and another process must take over.
 const COSTLY_END: u64 = 8192;
 
-/// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends; collects the inputs that
+/// Evaluates points until a budget is spent, the target branch is taken, or the campaign ends. Collects the inputs that
 /// took a new branch or failed at a new place.
 pub struct BudgetedFunction<'a, V> {
     evaluator: &'a mut V,
     clock: &'a Clock,
-    /// Units left: one per evaluation, and one per [`FUEL_PER_UNIT`].
+    /// Remaining units. An evaluation costs one unit, and one more per [`FUEL_PER_UNIT`].
     pub budget: u64,
     target: Option<usize>,
-    /// Inputs for LibAFL to look at.
+    /// The finds: inputs for LibAFL to evaluate.
     pub finds: Vec<Vec<u8>>,
     hits: Vec<u32>,
     metric: Metric,
-    /// Crashing inputs have taken the target branch: one that does so again is no find.
+    /// Whether crashing inputs have taken the target branch. Another input that does so is no find.
     passes_crashes: bool,
-    /// What [`RepresentingFunction::observe`] shows.
+    /// The conditions that [`RepresentingFunction::observe`] returns.
     chain: Option<Chain>,
 }
 
 impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
-    /// `target` is the branch whose covering ends the search; without one nothing but budget and clock do.
+    /// Creates the function. `target` is the branch whose covering ends the search; without one, only budget and clock
+    /// end it.
     #[must_use]
     pub fn new(evaluator: &'a mut V, clock: &'a Clock, budget: u64, target: Option<usize>) -> Self {
         let metric = metric_of(evaluator.metric());
@@ -55,13 +56,13 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
         }
     }
 
-    /// Goes on at inputs that crash and take the target branch, if `passes`.
+    /// If `passes`, the search continues after inputs that crash and take the target branch.
     #[must_use]
     pub fn passing_crashes(self, passes: bool) -> Self {
         Self { passes_crashes: passes, ..self }
     }
 
-    /// [`RepresentingFunction::observe`] returns the conditions of `chain`; none without it.
+    /// Sets the conditions that [`RepresentingFunction::observe`] returns; with `None` it returns none.
     #[must_use]
     pub(super) fn observing(self, chain: Option<Chain>) -> Self {
         Self { chain, ..self }
@@ -114,7 +115,7 @@ impl<V: PenEvaluator> RepresentingFunction for BudgetedFunction<'_, V> {
             self.look(x, ran)?;
         }
         let r = self.evaluator.r();
-        // As near as a point can be that is none.
+        // The smallest value of a point that is no solution.
         Ok(if r == 0 && self.passes_crashes { 1 } else { r })
     }
 

@@ -1,10 +1,10 @@
-//! When the search must stop. This is checked before every evaluation, so it costs three loads and a comparison.
+//! When the search must stop. The check is made before every evaluation, so it costs only three loads and a comparison.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use penfuzz_executor::PenEvaluator;
 
-/// The end of a campaign: a number of evaluations, or a flag that someone else raises.
+/// The end of a campaign: a number of evaluations, or a flag that is set from outside.
 #[derive(Debug, Clone)]
 pub struct Clock {
     max_evaluations: u64,
@@ -14,19 +14,20 @@ pub struct Clock {
 static NEVER: AtomicU32 = AtomicU32::new(0);
 
 impl Clock {
-    /// Ends after `max_evaluations` calls of the representing function, or as soon as `stop` is not zero.
+    /// Creates a clock that ends after `max_evaluations` calls of the representing function, or as soon as `stop` is
+    /// not zero.
     #[must_use]
     pub fn new(max_evaluations: u64, stop: &'static AtomicU32) -> Self {
         Self { max_evaluations, stop }
     }
 
-    /// Never ends.
+    /// Creates a clock that never ends.
     #[must_use]
     pub fn endless() -> Self {
         Self { max_evaluations: u64::MAX, stop: &NEVER }
     }
 
-    /// Must `evaluator` run no further input? Also when another process must take over from it.
+    /// Whether `evaluator` must run no further input. Also true if another process must take over from it.
     #[inline]
     #[must_use]
     pub fn is_over<V: PenEvaluator>(&self, evaluator: &V) -> bool {

@@ -1,4 +1,4 @@
-//! From the finds of a stage to LibAFL's feedbacks, corpus and pending pool.
+//! Passes the finds of a stage to LibAFL's feedbacks, corpus and pending pool.
 
 use libafl::{Error, Evaluator as LibaflEvaluator, HasMetadata, corpus::Corpus, inputs::BytesInput, state::HasCorpus};
 
@@ -8,10 +8,10 @@ use crate::{
 };
 use penfuzz_executor::{HasEvaluator, PenEvaluator};
 
-/// Gives finds to LibAFL, which runs each once more and lets the feedbacks decide.
+/// Passes finds to LibAFL, which runs each once more and lets the feedbacks decide.
 ///
 /// # Errors
-/// What LibAFL answers.
+/// The errors of LibAFL.
 pub fn submit<E, EM, S, Z>(
     finds: Vec<Vec<u8>>,
     fuzzer: &mut Z,
@@ -28,8 +28,9 @@ where
     executor.evaluator_mut().set_fuel_cap(fuel);
     for bytes in finds {
         let saturation = state.metadata::<Saturation>()?;
-        // A stage without distances may have found it: only this run saves it as the closest to the branches beside its way. A search
-        // without distances has no use for that, and its evaluations would be slower from then on.
+        // A stage without distances may have found the input: only this run saves it as the closest input to the
+        // branches next to its path. A search without distances does not need the closest inputs, and its evaluations
+        // would be slower from then on.
         if executor.evaluator().tracks() {
             Aim(None).arm(executor.evaluator_mut(), saturation);
         } else {
@@ -46,7 +47,7 @@ where
 /// Gives branches up, and moves the pending inputs that thereby saturate a branch into the corpus.
 ///
 /// # Errors
-/// What LibAFL answers.
+/// The errors of LibAFL.
 pub fn give_up<E, EM, S, Z>(
     branches: &[usize],
     fuzzer: &mut Z,
@@ -66,10 +67,11 @@ where
     Ok(())
 }
 
-/// A start point that is known to reach something: an input of the corpus or of the pending pool, by a random number.
+/// A start point that is known to reach something: an input of the corpus or of the pending pool, selected by the
+/// random number `pick`. `None` if there is no such input.
 ///
 /// # Errors
-/// When the corpus cannot give its entry.
+/// If the corpus cannot return its entry.
 pub fn known_input<S>(state: &S, pick: u64) -> Result<Option<Vec<u8>>, Error>
 where
     S: HasMetadata + HasCorpus<BytesInput>,

@@ -1,4 +1,4 @@
-//! Ordinary mutation beside minimization: any LibAFL mutator over the kept, pending and closest inputs.
+//! Ordinary mutation in addition to minimization: any LibAFL mutator over the kept and pending inputs.
 
 use std::borrow::Cow;
 
@@ -32,10 +32,10 @@ use crate::{
     saturation::Saturation,
 };
 
-/// Mutants of one start input in a row.
+/// Number of consecutive mutants of one start input.
 const MUTANTS_PER_INPUT: u64 = 16;
 
-/// LibAFL's crossovers panic when the corpus has no partner to offer: this one waits until it has.
+/// A crossover that is skipped while the corpus is empty, because LibAFL's crossovers panic if there is no other input.
 #[derive(Debug)]
 pub struct WithPartner<M>(M);
 
@@ -71,7 +71,7 @@ pub fn stock_mutations() -> StockMutations {
         .merge(tuple_list!(WithPartner(CrossoverInsertMutator::new()), WithPartner(CrossoverReplaceMutator::new())))
 }
 
-/// Calls the evaluator directly: a mutant that shows nothing new costs no LibAFL bookkeeping.
+/// The havoc stage. It calls the evaluator directly, so a mutant that shows nothing new costs no LibAFL bookkeeping.
 pub struct NumericHavocStage<M> {
     mutator: M,
     turn: Turn,
@@ -79,13 +79,14 @@ pub struct NumericHavocStage<M> {
 }
 
 impl<M> NumericHavocStage<M> {
-    /// Tries `mutants` mutants a turn.
+    /// Creates a stage that tries `mutants` mutants per round.
     #[must_use]
     pub fn new(mutator: M, mutants: u64, clock: Clock) -> Self {
         Self { mutator, turn: Turn::Fixed(mutants), clock }
     }
 
-    /// For use behind a [`super::BasinhoppingStage`]: the more mutants the more havoc has found lately beside it.
+    /// Creates a stage for use after a [`super::BasinhoppingStage`]. The more havoc has found lately, the more mutants
+    /// it tries.
     #[must_use]
     pub fn beside(mutator: M, clock: Clock) -> Self {
         Self { mutator, turn: Turn::Shared(Beside::Havoc), clock }
@@ -114,7 +115,7 @@ where
             for _ in 0..MUTANTS_PER_INPUT {
                 let mut mutant = BytesInput::new(start.clone());
                 self.mutator.mutate(state, &mut mutant)?;
-                // Bytes behind the last argument would be carried along for nothing.
+                // Bytes after the last argument have no effect.
                 if mutant.mutator_bytes().len() != size {
                     mutant.resize(size, 0);
                 }

@@ -1,4 +1,4 @@
-//! The operands of a run as the observations of a minimizer: which passes concern the branch that is aimed at.
+//! The operands of a run as observations for a minimizer: which passes concern the target branch.
 
 use penfuzz_abi::{Compared, predicate};
 use penfuzz_mutators::{
@@ -12,12 +12,13 @@ use penfuzz_executor::PenEvaluator;
 /// The conditions on the way to one branch.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    /// Branches that lead to the target, and the target at level 0; ascending.
+    /// Branches that lead to the target, with their levels, in ascending order. The target has level 0.
     levels: Vec<(usize, u32)>,
 }
 
 impl Chain {
-    /// The branches that lead to `target`, and itself; of a vector of a decision, its conditions as it has them.
+    /// The chain of the branches that lead to `target`, and of `target` itself. The conditions of a decision replace
+    /// its vector.
     #[must_use]
     pub fn new(target: usize, saturation: &Saturation) -> Self {
         let own = [target as u32];
@@ -29,7 +30,7 @@ impl Chain {
         Self { levels }
     }
 
-    /// The steps of a path, in order; the last is the target.
+    /// The chain of the steps of a path, in order; the last step is the target.
     #[must_use]
     pub fn of_steps(steps: &[usize]) -> Self {
         let mut levels: Vec<_> = steps.iter().rev().enumerate().map(|(level, b)| (*b, level as u32)).collect();
@@ -37,7 +38,8 @@ impl Chain {
         Self { levels }
     }
 
-    /// What an evaluation has compared on the way, the last condition first; `evaluator` was measuring and does so no more.
+    /// Collects what an evaluation has compared on the way, from the condition farthest from the target to the target
+    /// itself. Ends the measuring of `evaluator`.
     pub fn take<V: PenEvaluator>(&self, evaluator: &mut V, seen: &mut Vec<Observation>) {
         evaluator.take_compared(|taken, other, pass| self.add(seen, taken, other, pass));
         evaluator.set_measuring(false);
@@ -55,7 +57,7 @@ impl Chain {
             let is_true = branch < taken.max(other);
             let new = observation(branch, level, is_true, holds, pass);
             match seen.iter_mut().find(|o| o.condition as usize == branch) {
-                // Where the relation held once, later passes do not matter.
+                // Once the relation has held, later passes do not matter.
                 Some(known) if !known.holds => *known = new,
                 Some(_) => {}
                 None => seen.push(new),
@@ -92,7 +94,8 @@ fn integers(code: u8) -> Relation {
     }
 }
 
-/// The relation of numbers; what a predicate says of NaN is left out.
+/// The relation between numbers, without the part of a predicate that concerns NaN. `None` for predicates without such
+/// a relation.
 fn floats(code: u8) -> Option<Relation> {
     Some(match code {
         predicate::FCMP_OEQ | predicate::FCMP_UEQ => Relation::Eq,

@@ -1,9 +1,9 @@
 //! `CoverMe` as written (Fu and Su, PLDI 2017, Algorithm 1): the reference that other searches are compared with.
 //!
-//! One turn is one of the `n_start` starts: a random point (uniform over the bit
-//! patterns), basinhopping with `n_iter` Monte Carlo steps around the local
-//! minimizer, over the single representing function whose pens follow Definition 4.2. A zero is kept; a minimum that is not
-//! zero makes the branch of the last conditional infeasible (Sect. 5).
+//! Each round is one of the `n_start` starts: a random point (uniform over the bit patterns), then basinhopping with
+//! `n_iter` Monte Carlo steps around the local minimizer, over the single representing function whose pens follow
+//! Definition 4.2. A zero is kept. A minimum that is not zero makes the branch of the last conditional infeasible
+//! (Sect. 5).
 
 use std::sync::Arc;
 
@@ -45,13 +45,13 @@ pub const N_ITER: u32 = 5;
 /// The local minimizer of the paper's experiments.
 pub const MINIMIZER: &str = "powell";
 
-/// Starts used so far; metadata of the LibAFL state.
+/// Number of starts so far; metadata of the LibAFL state.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Starts(pub u32);
 
 impl_serdeany!(Starts);
 
-/// Algorithm 1 of `CoverMe`, one start per turn: defaults [`N_START`], [`N_ITER`], [`MINIMIZER`].
+/// Algorithm 1 of `CoverMe`, one start per round: defaults [`N_START`], [`N_ITER`], [`MINIMIZER`].
 pub struct PaperStage<R = StdRand> {
     layout: Arc<Layout>,
     search: Basinhopping<R>,
@@ -61,10 +61,10 @@ pub struct PaperStage<R = StdRand> {
 }
 
 impl<R: Rand + 'static> PaperStage<R> {
-    /// Algorithm 1 with the given constants.
+    /// Creates the stage for Algorithm 1 with the given constants.
     ///
     /// # Errors
-    /// When there is no such minimizer.
+    /// If there is no such minimizer.
     pub fn new(layout: Arc<Layout>, minimizer: &str, n_start: u32, n_iter: u32, clock: Clock) -> Result<Self, Error> {
         let dictionary = Arc::new(Dictionary::general());
         let lm = minimizer::create(minimizer, Arc::clone(&dictionary))
@@ -112,7 +112,7 @@ where
         Pens.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, u64::MAX, None);
         let result = self.search.minimize(&mut ToZero(&mut function), &mut self.x, &self.layout, state.rand_mut());
-        // The conditional that the minimum point met last is read off at that point.
+        // The minimum point is evaluated again to read the last conditional that it passes.
         let infeasible = match result {
             Ok(_) if function.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(function.evaluator().last_branch()),
             _ => None,

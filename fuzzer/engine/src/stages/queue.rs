@@ -1,33 +1,34 @@
-//! Which branch is next: the open one on which least was spent, found without looking at all of them.
+//! Finds the next branch, which is the open one on which least was spent, without a scan of all branches.
 
 use std::collections::BTreeSet;
 
 use super::budget::Spent;
 use crate::saturation::Saturation;
 
-/// Evaluations spent, place in the order of the branches, and the branch.
+/// Priority of a branch, its place in the order of the branches, and the branch.
 type Entry = (u64, usize, u32);
 
-/// The uncovered branches whose site is reached, and those that only crashing inputs took, by what was spent on them.
+/// The uncovered branches whose site is reached, and those that only crashing inputs took, in the order of their
+/// priority.
 ///
-/// It follows [`Saturation::changes`]. Branches that are covered, given up or have become more expensive in the meantime are found
-/// when they come first: evaluations on a branch only grow.
+/// The queue follows [`Saturation::changes`]. Branches that were covered, given up or became more expensive in the
+/// meantime are detected when they come first, because the evaluations on a branch only grow.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     identity: u64,
-    /// Changes that are followed.
+    /// Number of changes that have been processed.
     followed: usize,
     open: BTreeSet<Entry>,
     given_up: BTreeSet<Entry>,
-    /// Per branch: it is, or was, in one of the two.
+    /// Per branch, whether it is or was in one of the two sets.
     known: Vec<bool>,
-    /// Where the order begins, and the number of branches.
+    /// The branch where the order begins.
     from: usize,
 }
 
 impl Queue {
-    /// The open branch on which least was spent, among those whose site is reached; of several, the first from branch `from`
-    /// on. `again` admits those that were given up, when no other is left.
+    /// The open branch on which least was spent, among those whose site is reached; of several, the first one from
+    /// branch `from` on. `again` admits branches that were given up, if no other is left.
     pub(super) fn next(&mut self, spent: &Spent, saturation: &Saturation, again: bool, from: usize) -> Option<usize> {
         self.follow(spent, saturation, from);
         let is_over = |branch: usize| saturation.is_settled(branch);
@@ -77,12 +78,13 @@ impl Queue {
         self.followed = changes.branches.len();
     }
 
-    /// The site of a covered branch is reached, and so are the comparisons and operations behind it.
+    /// Admits what a covered branch has reached: the branches of its own site, and the comparisons and operations
+    /// directly after it.
     fn admit_reached_by(&mut self, spent: &Spent, saturation: &Saturation, branch: usize) {
         if !saturation.is_covered(branch) {
             return;
         }
-        // Only the first of its site brings in the others: a switch may have thousands.
+        // Only the first branch of a site admits the others, because a `switch` may have thousands.
         if !saturation.passed()[branch] && !self.is_admitted(saturation, branch) {
             for sibling in saturation.siblings(branch) {
                 self.admit(spent, saturation, sibling);
@@ -93,7 +95,7 @@ impl Queue {
         }
     }
 
-    /// Was another branch of the same site brought in?
+    /// Whether another branch of the same site was admitted.
     fn is_admitted(&self, saturation: &Saturation, branch: usize) -> bool {
         saturation.siblings(branch).take(2).any(|b| self.known[b])
     }

@@ -1,4 +1,4 @@
-//! Random inputs, without any feedback on how far they are: baselines, and structured values beside minimization.
+//! Random inputs without feedback on their distance: baselines, and structured values in addition to minimization.
 
 use std::sync::Arc;
 
@@ -26,26 +26,26 @@ use crate::{
     saturation::Saturation,
 };
 
-/// The distribution.
+/// The distribution of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// Uniform bit patterns.
     Random,
     /// Uniform values over the range of each type.
     Uniform,
-    /// Specials and their neighbours, bit patterns, exponents near 0, subnormals, related arguments.
+    /// Special values and their neighbours, bit patterns, exponents near 0, subnormals, related arguments.
     Structured,
-    /// The same, behind fixed points and beside uniform bit patterns: [`StartPoints`].
+    /// The same, after fixed points and mixed with uniform bit patterns: [`StartPoints`].
     Starts,
 }
 
-/// Evaluations of one turn of a baseline.
+/// Number of evaluations of one round of a baseline.
 const TURN: u64 = 4096;
 
-/// Fewest evaluations of a turn beside minimization.
+/// Minimum number of evaluations of a round in addition to minimization.
 const SHORTEST_TURN: u64 = 16;
 
-/// Draws inputs and keeps what takes a new branch.
+/// Draws inputs and keeps those that take a new branch.
 pub struct SamplingStage {
     sampling: Sampling,
     layout: Arc<Layout>,
@@ -57,15 +57,17 @@ pub struct SamplingStage {
 }
 
 impl SamplingStage {
-    /// Draws points of `layout`. No constants of the program are used: those belong to the search that harvests them.
+    /// Creates a stage that draws points of `layout`. It uses no constants of the program, which belong to the search
+    /// that harvests them.
     #[must_use]
     pub fn new(sampling: Sampling, layout: Arc<Layout>, clock: Clock) -> Self {
         Self::with(sampling, layout, Arc::new(Dictionary::general()), Turn::Fixed(TURN), clock)
     }
 
-    /// For use behind a [`super::BasinhoppingStage`]: [`StartPoints`], with the constants of the program, the more of them the more they
-    /// have found lately. One point is tried for all goals at once. It draws none if there is no [chain search](ChainSearch::suits)
-    /// either: of long texts and arrays, almost no point drawn anew comes as far as those that are kept.
+    /// Creates a stage for use after a [`super::BasinhoppingStage`]. It draws [`StartPoints`] with the constants of the
+    /// program; the more they have found lately, the more points it draws. Each point is tried for all goals at once.
+    /// The stage draws no points if there is no [chain search](ChainSearch::suits) either: for long texts and arrays,
+    /// almost no new point gets as far as the inputs that are kept.
     #[must_use]
     pub fn beside(layout: Arc<Layout>, dictionary: Arc<Dictionary>, clock: Clock) -> Self {
         let turn = if ChainSearch::suits(&layout) { Turn::Shared(Beside::Sampling) } else { Turn::Fixed(0) };
@@ -86,7 +88,8 @@ where
 {
     fn perform(&mut self, fuzzer: &mut Z, executor: &mut E, state: &mut S, manager: &mut EM) -> Result<(), Error> {
         let budget = self.turn.budget(state);
-        // Branches that only crashes have taken get a small budget, which is for searches that go on from those inputs.
+        // Branches that only crashes have taken get a small budget, which is for searches that continue from those
+        // inputs.
         let is_all_covered = state.metadata::<Saturation>()?.uncovered().next().is_none();
         if budget < SHORTEST_TURN || is_all_covered && self.sampling == Sampling::Starts {
             return Ok(());

@@ -1,4 +1,4 @@
-//! How evaluations are divided between minimization and what works beside it: by what each has found lately.
+//! Divides the evaluations between minimization and the secondary searches, by what each has found lately.
 
 use libafl::HasMetadata;
 use libafl_bolts::impl_serdeany;
@@ -6,37 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use penfuzz_executor::PenEvaluator;
 
-/// What one search beside minimization gets of every turn at least and at most. Each can do what the others cannot: havoc has no
-/// goal and no distance, structured values look at all goals at once, minimization changes numbers only.
+/// Minimum and (`MOST`) maximum share of one secondary search in every round. Each search can do what the others
+/// cannot: havoc has no goal and no distance, structured values try all goals at once, minimization changes numbers
+/// only.
 const LEAST: f64 = 1.0 / 64.0;
 const MOST: f64 = 0.25;
 
-/// Beside minimization, an evaluation gets the whole fuel divided by two to this power.
+/// In a secondary search, the fuel of an evaluation is the whole fuel divided by two to this power.
 const FUEL_CAP: u32 = 6;
 
-/// Evaluations after which a find counts half.
+/// Number of evaluations after which a find counts half.
 const HALF_LIFE: f64 = 20_000.0;
 
-/// Finds per evaluation that are as good as none.
+/// Number of finds per evaluation that is negligible.
 const NOTHING: f64 = 1.0 / HALF_LIFE;
 
-/// A search beside minimization.
+/// A secondary search, in addition to minimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     Havoc,
     Sampling,
 }
 
-/// How long a turn is.
+/// The length of a round.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Turn {
     Fixed(u64),
-    /// By what the search and minimization have found lately.
+    /// Depends on what the search and minimization have found lately.
     Shared(Beside),
 }
 
 impl Turn {
-    /// Evaluations of the next turn.
+    /// Number of evaluations of the next round.
     pub(super) fn budget<S: HasMetadata>(self, state: &mut S) -> u64 {
         match self {
             Self::Fixed(evaluations) => evaluations,
@@ -44,14 +45,14 @@ impl Turn {
         }
     }
 
-    /// Notes a turn.
+    /// Records a round.
     pub(super) fn note<S: HasMetadata>(self, state: &mut S, evaluations: u64, finds: usize) {
         if let Self::Shared(search) = self {
             state.metadata_or_insert_with(Shares::default).note(search, evaluations, finds);
         }
     }
 
-    /// Beside minimization, evaluations get a part of the fuel: short ones first.
+    /// Limits the fuel of evaluations in secondary searches, so that short evaluations come first.
     pub(super) fn limit_fuel<V: PenEvaluator>(self, evaluator: &mut V) {
         if matches!(self, Self::Shared(_)) {
             evaluator.set_fuel_cap(evaluator.fuel() >> FUEL_CAP);
@@ -59,7 +60,7 @@ impl Turn {
     }
 }
 
-/// Evaluations and finds of one search, both fading.
+/// Evaluations and finds of one search; both decay with time.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Yield {
     evaluations: f64,
@@ -78,30 +79,31 @@ impl Yield {
         self.finds += finds as f64;
     }
 
-    /// Finds per evaluation.
+    /// Number of finds per evaluation.
     fn rate(&self) -> f64 {
         self.finds / (self.evaluations + HALF_LIFE / 16.0)
     }
 }
 
-/// What a search beside minimization has found, and the evaluations that minimization has made since its last turn.
+/// The finds of a secondary search, and the evaluations that minimization has made since its last round.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Account {
     found: Yield,
     ahead: u64,
 }
 
-/// Metadata of the LibAFL state.
+/// The finds of all searches; metadata of the LibAFL state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     minimization: Yield,
-    /// By [`Beside`].
+    /// The secondary searches, indexed by [`Beside`].
     beside: [Account; 2],
 }
 
 impl_serdeany!(Shares);
 
-/// Finds that each is credited with before the first evaluation: the beginning is where those beside minimization find most.
+/// Finds that each search is credited with before the first evaluation, because secondary searches find most at the
+/// beginning.
 const HOPE: f64 = 4.0;
 
 impl Default for Shares {
@@ -112,7 +114,7 @@ impl Default for Shares {
 }
 
 impl Shares {
-    /// Notes a turn of minimization.
+    /// Records a round of minimization.
     pub fn note_minimization(&mut self, evaluations: u64, finds: usize) {
         self.fade(evaluations);
         self.minimization.note(evaluations, finds);
@@ -121,7 +123,7 @@ impl Shares {
         }
     }
 
-    /// Notes a turn of a search beside it.
+    /// Records a round of a secondary search.
     pub fn note(&mut self, search: Beside, evaluations: u64, finds: usize) {
         self.fade(evaluations);
         let account = &mut self.beside[search as usize];
@@ -129,7 +131,7 @@ impl Shares {
         account.ahead = 0;
     }
 
-    /// All fade with all evaluations.
+    /// Lets the counts of all searches decay, whichever search made the evaluations.
     fn fade(&mut self, evaluations: u64) {
         self.minimization.fade(evaluations);
         for account in &mut self.beside {
@@ -137,11 +139,11 @@ impl Shares {
         }
     }
 
-    /// Evaluations for the next turn of a search beside minimization.
+    /// Number of evaluations for the next round of a secondary search.
     #[must_use]
     pub fn of(&self, search: Beside) -> u64 {
         let Account { found, ahead } = self.beside[search as usize];
-        // Where neither finds anything, an evaluation of havoc is the dearer one: a mutant costs more than a step on a line.
+        // If neither finds anything, an evaluation of havoc costs more: a mutant costs more than a step on a line.
         let share = (found.rate() / (found.rate() + self.minimization.rate() + NOTHING)).clamp(LEAST, MOST);
         (ahead as f64 * share / (1.0 - share)) as u64
     }

@@ -1,23 +1,24 @@
-//! Where an attempt at a branch begins, and along what it goes.
+//! The start of an attempt at a branch, and the search that follows.
 
-/// Where an attempt begins.
+/// The start of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// The input that came closest so far.
+    /// The closest input so far.
     Closest,
-    /// The closest input, and from there by what the operands of the conditions before the branch show.
+    /// The closest input, then a search by the operands of the conditions before the branch.
     Chain,
-    /// Some kept or pending input.
+    /// A kept or pending input.
     Known,
-    /// The closest input, and from there along the approach level.
+    /// The closest input, then a search along the approach level.
     Approach,
-    /// A new point from which first a way to the target's site is searched.
+    /// A new point, from which a way to the target's site is searched first.
     ViaParent,
     /// A new point.
     Fresh,
 }
 
-/// Each way soon and in turn: which one leads on depends on the code, and later attempts are long.
+/// The rotation of starts. Each comes soon and repeatedly, because the best one depends on the code, and later attempts
+/// are long.
 const TURNS: [Start; 14] = [
     Start::Closest,
     Start::Chain,
@@ -35,7 +36,7 @@ const TURNS: [Start; 14] = [
     Start::Fresh,
 ];
 
-/// The same without chain search, for other minimizers than the default: they are compared with it.
+/// The rotation without chain search, for minimizers other than the default, which are compared with it.
 const TURNS_WITHOUT_CHAIN: [Start; 8] = [
     Start::Closest,
     Start::Approach,
@@ -48,7 +49,7 @@ const TURNS_WITHOUT_CHAIN: [Start; 8] = [
 ];
 
 impl Start {
-    /// At first the closest input; later others in turn with it, since it may be stuck.
+    /// The first attempt starts from the closest input. Later ones rotate, because the closest input may be stuck.
     pub(super) fn of_attempt(attempt: u32, has_chain: bool) -> Self {
         let turns: &[Self] = if has_chain { &TURNS } else { &TURNS_WITHOUT_CHAIN };
         turns[attempt as usize % turns.len()]

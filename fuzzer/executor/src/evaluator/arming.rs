@@ -1,7 +1,8 @@
-//! The evaluator's side of an objective: metric, `r` before a run, and the action bytes of the sites in scope.
+//! Arming of sites: the metric, the value of `r` before a run, and the action bytes of the sites in scope.
 //!
-//! A search changes its goal every few hundred evaluations, and a change may not cost as much as there are open branches. So the
-//! evaluator knows which bytes it has written, and [`Evaluator::arm_changed`] writes only those that differ.
+//! A search changes its goal every few hundred evaluations, and a change must not cost time proportional to the number
+//! of open branches. So the evaluator stores which bytes it has written, and [`Evaluator::arm_changed`] writes only
+//! those that differ.
 
 use std::rc::Rc;
 
@@ -10,47 +11,48 @@ use penfuzz_target::program::Target;
 
 use super::{Evaluator, RunStatus};
 
-/// The actions that need the distance of a branch.
+/// The actions that need the distance to a branch.
 const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
 
-/// The actions of a branch at a switch whose distance `r` depends on.
+/// The actions of a branch of a switch for which `r` depends on its distance.
 const IN_R: u8 = action::WANT | action::LEAD;
 
-/// The changes of what is open, as a list that only grows: branches whose action may have changed, in order.
+/// A list of branches whose action may have changed, in order. Entries are only ever appended.
 #[derive(Debug, Clone, Copy)]
 pub struct Changes<'a> {
-    /// A number of its own for each such list in this process.
+    /// Identifies the list; unique in this process.
     pub identity: u64,
     /// The branches.
     pub branches: &'a [u32],
 }
 
-/// The bytes that are written.
+/// The action bytes that are currently written.
 #[derive(Debug)]
 pub(super) struct Armed {
-    /// Per site, of switches only: branches with an action, and with [`action::TRACK`].
+    /// Per site, for switches only: the number of branches with any action, and with [`action::TRACK`].
     tallies: Vec<(u32, u32)>,
     /// The branches of switches with an action of [`IN_R`], ascending.
     measured: Vec<u32>,
-    /// Comparisons with an action.
+    /// Number of comparisons with an action.
     comparisons: usize,
     base: Option<Base>,
-    /// The mutant that is on ([`Evaluator::set_mutant`]), if `is_alone`.
+    /// The enabled mutant ([`Evaluator::set_mutant`]), if `is_alone`.
     pub(super) mutant: Option<usize>,
-    /// Does no other branch have an action?
+    /// Whether no other branch has an action.
     pub(super) is_alone: bool,
     /// Branches whose bytes differ from the base.
     different: Vec<u32>,
-    /// How far evaluations of decisions have got, by their first branches; empty if the target has none.
+    /// The progress of the evaluation of each decision, indexed by its first branch; empty if the target has no
+    /// decisions.
     walks: Vec<Walk>,
 }
 
-/// What all branches have but those in [`Armed::different`].
+/// The actions that all branches have except those in [`Armed::different`].
 #[derive(Debug, Clone, Copy)]
 struct Base {
-    /// Of the list of changes.
+    /// Identity of the list of changes.
     identity: u64,
-    /// Changes that are written.
+    /// Number of changes already written.
     written: usize,
     tracks: bool,
 }
@@ -85,21 +87,22 @@ impl Evaluator {
         unsafe { (*self.state).metric = metric };
     }
 
-    /// Where `r` begins for each branch with [`action::LEAD`] when it is missed; only what armed branches have is read.
+    /// Sets the value at which `r` starts when a branch with [`action::LEAD`] is missed. Only the values of armed
+    /// branches are used.
     pub fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>) {
         for (branch, r) in leads {
             self.lead[branch] = r;
         }
     }
 
-    /// Arms only these sites from now on; the others are at rest.
+    /// Restricts arming to these sites; all others are disarmed.
     pub fn set_scope(&mut self, sites: &[usize]) {
         self.arm(|_| 0);
         self.sites = sites.to_vec();
     }
 
-    /// Sets the action byte of every branch in scope; `action_of` gives it without [`action::NEAR`] and [`action::ARMED`], which follow
-    /// from the others.
+    /// Sets the action byte of every branch in scope. `action_of` returns it without [`action::NEAR`] and
+    /// [`action::ARMED`], which are derived from the other bits.
     pub fn arm(&mut self, mut action_of: impl FnMut(usize) -> u8) {
         self.armed.base = None;
         self.armed.is_alone = false;
@@ -132,10 +135,10 @@ impl Evaluator {
         self.bytes_are_written(true);
     }
 
-    /// Arms what is open and a goal: `action_of` gives the actions of a branch that is open, and 0 of any other; `goal` are branches with
-    /// actions besides. Only the bytes are written that differ from the last call with the same `changes`, whose list must
-    /// have every branch since then for which `action_of` changed. Without `tracks`, [`action::TRACK`] has no effect until the
-    /// next call.
+    /// Arms the open branches and a goal. `action_of` returns the actions of an open branch, and 0 for any other
+    /// branch; `goal` lists branches with additional actions. Only bytes that differ from the last call with the same
+    /// `changes` are written, so that list must contain every branch for which `action_of` has changed since then. If
+    /// `tracks` is false, [`action::TRACK`] has no effect until the next call.
     pub fn arm_changed(
         &mut self,
         changes: Changes<'_>,
@@ -168,13 +171,13 @@ impl Evaluator {
         self.bytes_are_written(tracks);
     }
 
-    /// Are the bytes such that turns which save the closest inputs need few changes ([`Evaluator::arm_changed`])?
+    /// Does the base include [`action::TRACK`], so that an [`Evaluator::arm_changed`] with `tracks` writes few bytes?
     #[must_use]
     pub fn tracks(&self) -> bool {
         self.armed.base.is_some_and(|base| base.tracks)
     }
 
-    /// Tells the runtime what follows from the bytes.
+    /// Updates the state of the runtime that depends on the action bytes.
     fn bytes_are_written(&mut self, tracks: bool) {
         // SAFETY: as in `run`; the list is replaced only before this is called.
         unsafe {
@@ -189,7 +192,8 @@ impl Evaluator {
         self.choose_metric();
     }
 
-    /// The hook of a two-way site looks further than at its own distance in the metric [`metric::BOUNDARY`] only.
+    /// Selects the metric. The hook of a two-way site evaluates its comparison site and stores operands only in the
+    /// metric [`metric::BOUNDARY`].
     pub(super) fn choose_metric(&mut self) {
         // SAFETY: as in `run`.
         unsafe {
@@ -201,24 +205,25 @@ impl Evaluator {
         }
     }
 
-    /// Runs one input and returns those of these `branches` that it takes; there is one flag per branch of the target.
+    /// Runs one input and returns which of the given `branches` it takes; `branches` has one flag per branch of the
+    /// target.
     pub fn record(&mut self, branches: &[bool], bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         self.arm_records(branches);
         self.run_recorded(bytes)
     }
 
-    /// Records these `branches` from now on and nothing else; there is one flag per branch of the target.
+    /// Records these `branches` and no others from now on; `branches` has one flag per branch of the target.
     pub fn arm_records(&mut self, branches: &[bool]) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });
     }
 
-    /// Runs one input and returns the recorded branches that it takes, see [`Evaluator::run_apart`].
+    /// Runs one input and returns the recorded branches that it takes; see [`Evaluator::run_apart`].
     pub fn run_recorded(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         self.run_apart(bytes)
     }
 
-    /// Stops recording, wanting and tracking these branches, without looking at the others.
+    /// Stops recording, wanting and tracking these branches, without processing the others.
     pub fn disarm(&mut self, branches: &[u32]) {
         self.armed.is_alone = false;
         for b in branches {
@@ -232,7 +237,7 @@ impl Evaluator {
         }
     }
 
-    /// Replaces the actions of one branch, at a cost that does not depend on the number of branches of its site.
+    /// Replaces the actions of one branch. The cost does not depend on the number of branches of its site.
     pub(super) fn set_byte(&mut self, branch: usize, byte: u8) {
         let target = Rc::clone(&self.target);
         let number = target.site_of(branch);
@@ -262,7 +267,7 @@ impl Evaluator {
 }
 
 impl Armed {
-    /// Completes the bytes of switch `number`, all of which are new.
+    /// Sets the derived bits of switch `number`, all bytes of which are new.
     fn arm_switch(&mut self, number: usize, first: usize, bytes: &mut [u8]) {
         let has = |actions: u8| move |b: &&u8| **b & actions != 0;
         let count = |actions: u8| bytes.iter().filter(has(actions)).count() as u32;
@@ -289,7 +294,7 @@ impl Armed {
         self.complete_switch(number, bytes);
     }
 
-    /// The first byte of a switch is that of the whole.
+    /// Sets the derived bits in the first byte of a switch, which apply to the whole switch.
     fn complete_switch(&self, number: usize, bytes: &mut [u8]) {
         let (busy, tracked) = self.tallies[number];
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
@@ -298,8 +303,8 @@ impl Armed {
     }
 }
 
-/// Completes the bytes of one site with two ways, of a comparison or an operation: who has a wanted or tracked sibling, and
-/// whether the hook must look at all.
+/// Sets the derived bits of a two-way site, a comparison or an operation: which branches have a wanted or tracked
+/// sibling, and whether the hook must evaluate the site at all.
 fn arm_site(bytes: &mut [u8]) {
     let goals = bytes.iter().filter(|b| **b & MEASURED != 0).count();
     let mut any = 0;
@@ -316,7 +321,7 @@ fn arm_site(bytes: &mut [u8]) {
     }
 }
 
-/// Completes the bytes of a two-way site, whose comparison or decision may be armed.
+/// Sets the derived bits of a two-way site, whose comparison or decision may be armed.
 fn complete_two_way(target: &Target, actions: &mut [u8], number: usize) {
     let site = &target.sites[number];
     arm_site(&mut actions[site.branches()]);
@@ -327,13 +332,14 @@ fn complete_two_way(target: &Target, actions: &mut [u8], number: usize) {
     }
 }
 
-/// The hook of a two-way site looks at its comparison and its decision only where its own bytes are not at rest.
+/// Makes the hook of a two-way site evaluate its comparison and its decision: it does so only if the site's own bytes
+/// are not zero.
 fn open_gate(bytes: &mut [u8]) {
     bytes[0] |= action::NEAR | action::ARMED;
     bytes[1] |= action::NEAR;
 }
 
-/// The metric of the ABI as the mutators know it.
+/// Converts a metric of the ABI to that of the mutators.
 #[must_use]
 pub fn metric_of(metric: u32) -> penfuzz_mutators::evaluate::Metric {
     if metric == metric::SQUARED {

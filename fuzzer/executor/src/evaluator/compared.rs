@@ -1,20 +1,21 @@
-//! The operands of the comparisons that a run passes at armed sites: what a search measures to learn how they depend on the input.
+//! The operands of comparisons that a run passes at armed sites. A search measures them to learn how they depend on the
+//! input.
 
 use penfuzz_abi::Compared;
 
 use super::Evaluator;
 
-/// Passes of armed sites that are kept, the latest ones.
+/// Capacity of the ring buffer: number of latest passes of armed sites.
 const ROOM: usize = 256;
 
-/// What the runtime writes them to.
+/// The ring buffer that the runtime writes to.
 pub(super) fn ring() -> Box<[Compared]> {
     let nothing = Compared { actions: core::ptr::null(), a: 0, b: 0, predicate: 0, taken: 0 };
     vec![nothing; ROOM].into_boxed_slice()
 }
 
 impl Evaluator {
-    /// Runs note the operands of the comparisons at armed two-way sites from now on, or do not any more. Without effect in the metric
+    /// Sets whether runs store the operands of comparisons at armed two-way sites. Has no effect in the metric
     /// [`SQUARED`](penfuzz_abi::metric::SQUARED). Such runs take a few times as long.
     pub fn set_measuring(&mut self, measures: bool) {
         let to = if measures { self.compared.as_mut_ptr() } else { core::ptr::null_mut() };
@@ -28,15 +29,15 @@ impl Evaluator {
         self.choose_metric();
     }
 
-    /// Calls `look` with the branch that was taken, the other one, and the operands, for the latest passes since the last call,
-    /// in order.
+    /// Calls `look` with the branch that was taken, the other branch, and the operands, for the latest passes since the
+    /// last call, in order.
     pub fn take_compared(&mut self, mut look: impl FnMut(usize, usize, &Compared)) {
         // SAFETY: as in `run`.
         let n = unsafe { core::mem::take(&mut (*self.state).n_compared) } as usize;
         let first_action = self.target.actions().cast_const();
         for number in n.saturating_sub(ROOM)..n {
             let entry = &self.compared[number % ROOM];
-            // A number of a branch is the offset of its byte.
+            // The number of a branch is the offset of its action byte.
             let branch = entry.actions as usize - first_action as usize;
             let taken = branch + entry.taken as usize;
             look(taken, branch + 1 - entry.taken as usize, entry);

@@ -1,4 +1,4 @@
-//! How the last run ended when it did not return.
+//! How the last run ended if it did not return.
 
 use core::ffi::{CStr, c_char};
 
@@ -10,13 +10,13 @@ use crate::{
     guard::{self, End},
 };
 
-/// Is it an end that an emitted test can expect, other than a return?
+/// Is this an end, other than a return, that an emitted test can expect?
 pub(super) const fn is_normal(end: &End) -> bool {
     matches!(end.stop, abi::stop::EXIT | abi::stop::THROW)
 }
 
 impl Evaluator {
-    /// Keeps how a call ended that did not return.
+    /// Stores how a call ended that did not return.
     pub(super) fn note_end(&mut self, returned: bool) {
         self.last_end = (!returned).then(guard::last_end);
         if self.last_end.is_some_and(|end| end.is_anywhere()) {
@@ -55,7 +55,8 @@ impl Evaluator {
         self.last_end.as_ref().is_some_and(|end| end.stop == reason)
     }
 
-    /// What used up its fuel cap is run again with all the fuel if it took a new branch; else it only was too long to look at.
+    /// Repeats a run that used up its fuel cap with all the fuel if it took a new branch. Otherwise the run counts as
+    /// returned.
     fn go_on(&mut self) -> RunStatus {
         if !self.has_hits() {
             self.last_end = None;
@@ -70,8 +71,8 @@ impl Evaluator {
         ran
     }
 
-    /// What the last run threw, when a C++ exception left the function: the name of its type as `std::type_info::name` gives it, and
-    /// empty for one of another language. Such a run has no result.
+    /// If a C++ exception left the function in the last run: the name of its type as `std::type_info::name` returns it;
+    /// empty for an exception of another language. Such a run has no result.
     #[must_use]
     pub fn thrown(&self) -> Option<String> {
         if !self.has_stopped(abi::stop::THROW) {
@@ -84,20 +85,20 @@ impl Evaluator {
         }
         // SAFETY: a constant of the target or of one of its libraries, which stay loaded.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        // GCC marks a type of one file by a star, which is not part of the name.
+        // GCC marks a type that is local to one file by a star, which is not part of the name.
         Some(name.strip_prefix('*').unwrap_or(&name).to_owned())
     }
 
-    /// The exit status of the last run, as the parent of the process would see it, when it ended by `exit`, `_exit`, `_Exit` or
-    /// `quick_exit`; `None` when the function returned or failed. Such a run has no result.
+    /// The exit status of the last run, as the parent of the process would see it, if it ended by `exit`, `_exit`,
+    /// `_Exit` or `quick_exit`; `None` if the function returned or failed. Such a run has no result.
     #[must_use]
     pub fn exit_status(&self) -> Option<u8> {
         // SAFETY: as in `run`.
         self.has_stopped(abi::stop::EXIT).then(|| unsafe { (*self.state).exit_status } as u8)
     }
 
-    /// A run in which an assumption does not hold: it takes no branch but those of assumptions, which lead the search to where they
-    /// hold.
+    /// Discards a run in which an assumption does not hold. Only the branches of assumptions stay recorded, because
+    /// they guide the search to inputs for which the assumptions hold.
     pub(super) fn reject_run(&mut self) -> RunStatus {
         self.last_end = None;
         self.rejected_at = self.evaluations();
@@ -116,7 +117,7 @@ impl Evaluator {
             }
         }
         state.hits = left as u32;
-        // A goal in front of the assumption is not met.
+        // A goal that was reached before the assumption does not count.
         if left == 0 && state.r == 0 {
             state.r = u64::MAX;
         }
@@ -129,8 +130,8 @@ impl Evaluator {
         self.last_end.is_some_and(|end| end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY)
     }
 
-    /// Where the assumption stands that does not hold for `x`, as `FILE:LINE`; `None` if all hold, or if the code shows no place. Arms
-    /// all branches.
+    /// Returns the place of the assumption that does not hold for `x`, as `FILE:LINE`; `None` if all hold, or if no
+    /// site shows the place. Arms all branches.
     pub fn unmet_assumption(&mut self, x: &[u8]) -> Option<String> {
         self.arm(|_| action::RECORD);
         self.run(x);
@@ -147,13 +148,13 @@ impl Evaluator {
         hits.iter().find_map(rejects)
     }
 
-    /// Did an assumption not hold in the last run?
+    /// Was an assumption violated in the last run?
     #[must_use]
     pub fn is_rejected(&self) -> bool {
         self.rejected_at != 0 && self.rejected_at == self.evaluations()
     }
 
-    /// The text of the check that failed in the last run.
+    /// The text of the check (`PEN_CHECK`) that failed in the last run.
     pub(super) fn failed_check(&self) -> Option<String> {
         if !self.has_stopped(abi::stop::CHECK) {
             return None;
@@ -164,7 +165,7 @@ impl Evaluator {
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
-    /// The place of the fault of the last run, see [`Fault::key`].
+    /// The key of the place of the last run's fault; see [`Fault::key`].
     #[must_use]
     pub fn fault_key(&self) -> Option<u64> {
         self.last_fault().map(|end| self.faults.key(end))

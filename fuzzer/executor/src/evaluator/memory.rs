@@ -1,4 +1,4 @@
-//! What an evaluator remembers beyond a run: finds for the supervisor, places of faults, the inputs that came closest, and when
+//! Data that an evaluator keeps across runs: finds for the supervisor, places of faults, the closest inputs, and when
 //! branches were first taken.
 
 use penfuzz_abi::site_kind;
@@ -7,50 +7,50 @@ use super::Evaluator;
 use crate::guard;
 
 impl Evaluator {
-    /// Should another process take over: has the target left much memory behind, or was it interrupted where the C library may be
-    /// locked?
+    /// Must the process be replaced? True if the target holds much memory, or was interrupted where the C library may
+    /// hold a lock.
     #[inline]
     #[must_use]
     pub fn is_worn_out(&self) -> bool {
         if guard::had_much_memory() {
-            // What the last evaluation has allocated would be freed before the next one.
+            // The allocations of the last evaluation would be freed before the next one anyway.
             self.shared.free_heap();
         }
         guard::is_worn_out()
     }
 
-    /// Notes an input in the journal, if there is one and it has room: its length in four bytes, then the input.
+    /// Appends an input to the journal, if there is one and it has room: its length in four bytes, then the input.
     pub fn note_find(&mut self, x: &[u8]) {
         const HEAD: usize = size_of::<u32>();
         let Some(journal) = self.journal else { return };
-        // SAFETY: `used` and `bytes` are good by the contract of `show_to_supervisor`; the room is checked.
+        // SAFETY: `used` and `bytes` are valid by the contract of `show_to_supervisor`; the room is checked.
         unsafe {
             let used = journal.used.read() as usize;
-            // The target may have written any number there.
+            // The target may have overwritten the number.
             if journal.room.checked_sub(used).is_none_or(|left| left < HEAD + x.len()) {
                 return;
             }
             let at = journal.bytes.add(used);
             core::ptr::copy_nonoverlapping((x.len() as u32).to_ne_bytes().as_ptr(), at, HEAD);
             core::ptr::copy_nonoverlapping(x.as_ptr(), at.add(HEAD), x.len());
-            // Last: a death in between leaves no half of an entry.
+            // Written last, so that the journal has no partial entry if the process dies in between.
             journal.used.write((used + HEAD + x.len()) as u64);
         }
     }
 
-    /// Is the fault of the last run at a place not met before? Each place answers yes once.
+    /// Is the fault of the last run at a new place? Returns true once per place.
     pub fn is_new_fault(&mut self) -> bool {
         self.fault_key().is_some_and(|key| self.known_faults.insert(key))
     }
 
-    /// Branches and cases that the last run came closer to than any before.
+    /// Number of branches and cases whose smallest distance the last run reduced.
     #[inline]
     pub(super) fn n_improved(&self) -> u32 {
         // SAFETY: as in `Evaluator::run`.
         unsafe { (*self.state).n_improved }
     }
 
-    /// Copies the input of the last run to each branch or case that it came closest to.
+    /// Stores the input of the last run for each branch or case whose smallest distance it reduced.
     #[cold]
     pub(super) fn remember_closest(&mut self) {
         for i in 0..(self.n_improved() as usize).min(self.improved.len()) {
@@ -67,7 +67,7 @@ impl Evaluator {
         unsafe { (*self.state).n_improved = 0 };
     }
 
-    /// The smallest distance to a tracked branch and the input that got there.
+    /// The smallest distance to a tracked branch, and the input that has it.
     #[must_use]
     pub fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
         let own = Some((self.best[branch], branch)).filter(|(d, _)| *d != u64::MAX);
@@ -85,7 +85,7 @@ impl Evaluator {
         Some((d, &self.closest[at..at + self.input_size]))
     }
 
-    /// The smallest distance of an operand of the switch of `branch`, and the number of its input.
+    /// The smallest distance of an operand of the switch to `branch`, and the index of its input in `closest`.
     fn closest_at_switch(&self, branch: usize) -> Option<(u64, usize)> {
         let site = &self.target.sites[self.target.site_of(branch)];
         if site.kind != site_kind::SWITCH {
@@ -95,7 +95,7 @@ impl Evaluator {
         Some((distance, self.target.n_branches + case))
     }
 
-    /// Notes an input that came close to a branch in an earlier part of the campaign; a closer one is kept.
+    /// Restores an input that came close to a branch in an earlier part of the campaign, unless a closer one is stored.
     pub fn recall_closest(&mut self, branch: usize, distance: u64, bytes: &[u8]) {
         if distance < self.best[branch] && bytes.len() == self.input_size {
             self.best[branch] = distance;
@@ -104,20 +104,21 @@ impl Evaluator {
         }
     }
 
-    /// The count of evaluations at which each branch was first seen taken; 0 for never.
+    /// Per branch: the number of evaluations at its first hit; 0 if it was never taken.
     #[must_use]
     pub fn taken_at(&self) -> &[u64] {
         &self.taken_at
     }
 
-    /// Lets runs see what earlier ones have left, or not, which is the default ([`SharedState::set_restoring`]).
+    /// Sets whether the target's state is restored before each run, which is the default; see
+    /// [`SharedState::set_restoring`]. If not, runs see what earlier runs left.
     ///
     /// [`SharedState::set_restoring`]: penfuzz_target::program::state::SharedState::set_restoring
     pub fn set_restoring(&mut self, on: bool) {
         self.shared.set_restoring(on);
     }
 
-    /// Notes branches as taken now, if they were not before: another process took them.
+    /// Marks branches that another process took as taken now, unless they were taken before.
     pub fn note_taken(&mut self, branches: &[u32]) {
         let now = self.evaluations();
         for branch in branches {
@@ -127,26 +128,26 @@ impl Evaluator {
         }
     }
 
-    /// Takes over what an earlier part of the campaign noted.
+    /// Restores the values of an earlier part of the campaign.
     pub fn recall_taken_at(&mut self, taken_at: &[u64]) {
         for (own, earlier) in self.taken_at.iter_mut().zip(taken_at).filter(|(_, earlier)| **earlier > 0) {
             *own = *earlier;
         }
     }
 
-    /// Sets the count of evaluations: those of an earlier part of the campaign go on, and those that only repeat others do not count.
-    /// What was first seen taken after that count was taken by then.
+    /// Sets the count of evaluations: a resumed campaign continues its count, and runs that only repeat others are not
+    /// counted. A first hit recorded after that count is moved back to it.
     pub fn set_evaluations(&mut self, evaluations: u64) {
-        // SAFETY: `count` is the evaluator's own or was promised to be good.
+        // SAFETY: `count` is the evaluator's own or valid by the contract of `show_to_supervisor`.
         unsafe { self.count.write(evaluations) };
         for first in &mut self.taken_at {
-            // 0 would be never.
+            // 0 would mean never.
             *first = (*first).min(evaluations.max(1));
         }
     }
 
-    /// Forgets the closest input of a branch, so that another way there is saved. At a switch, those that are noted at its other
-    /// cases stay.
+    /// Removes the closest input of a branch, so that a different one can be stored. At a switch, inputs stored at its
+    /// other cases stay.
     pub fn forget_closest(&mut self, branch: usize) {
         self.best[branch] = u64::MAX;
         self.near.forget(branch);

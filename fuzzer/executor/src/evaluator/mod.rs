@@ -1,7 +1,8 @@
-//! One function of a loaded target, ready to be called millions of times a second.
+//! Evaluation of one function of a loaded target, millions of times per second.
 //!
-//! The evaluator owns everything the runtime of the target writes to, arms its sites, and keeps for every uncovered branch
-//! the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps it.
+//! The evaluator owns all memory that the runtime of the target writes to. It arms the sites of the target, and stores
+//! for every uncovered branch the input that came closest. It does not depend on LibAFL; [`super::PenExecutor`] wraps
+//! it.
 
 mod arming;
 mod compared;
@@ -51,49 +52,50 @@ pub use self::{
     watch::Seen,
 };
 
-/// Where finds are noted at once, so that they are known even when the process dies before it has saved them.
+/// Memory shared with the supervisor in which finds are stored immediately, so that they survive if the process dies
+/// before it has saved them.
 #[derive(Debug, Clone, Copy)]
 pub struct Journal {
-    /// Bytes used.
+    /// Number of bytes used.
     pub used: *mut u64,
-    /// Inputs, each behind its length.
+    /// Inputs, each preceded by its length.
     pub bytes: *mut u8,
-    /// Bytes that fit.
+    /// Capacity of `bytes`.
     pub room: usize,
 }
 
 /// Evaluates the representing function of one function of a target that is loaded into this process.
 ///
-/// It owns the memory that the target's runtime writes to, so there may be one per target at a time. Defaults: every branch is
-/// recorded, no goal, no fuel cap, [`Limits`] as given.
+/// It owns the memory that the target's runtime writes to, so only one evaluator per target may exist at a time.
+/// Defaults: every branch is recorded, no goal, no fuel cap, [`Limits`] as given.
 #[derive(Debug)]
 pub struct Evaluator {
     target: Rc<Target>,
-    /// The target's, loaded once instead of at every evaluation.
+    /// The state of the target; cached here because every evaluation needs it.
     state: *mut abi::State,
     function: usize,
     entry: Entry,
     fuel: i64,
-    /// Fuel of an evaluation that may be cut short, at most `fuel`.
+    /// Fuel after which an evaluation is cut short, at most `fuel`.
     fuel_cap: i64,
     memory: u64,
     allowed: Vec<Allow>,
     input_size: usize,
-    /// Bytes of an input that is run as it is: that many, or none when numbers have domains.
+    /// Size in bytes of an input that needs no conversion before a run; `usize::MAX` if some numbers have domains.
     plain_size: usize,
-    /// Numbers with domains.
+    /// The layout, if some numbers have domains.
     restricted: Option<Layout>,
-    /// Where the point under evaluation lies; a supervisor may watch it.
+    /// The input of the current evaluation; a supervisor may read it.
     input: *mut u8,
     own_input: Vec<u8>,
-    /// Result and pointees of the call.
+    /// Result of the call and the memory behind its pointers.
     output: Cells,
-    /// Structures, arrays and strings; `None` when the function takes none.
+    /// Structures, arrays and strings; `None` if the function takes none.
     blocks: Option<Blocks>,
-    /// Runs that ended beside memory whose size is only inferred.
+    /// Number of runs that accessed memory next to a block whose size is only inferred.
     n_beside: u64,
     last_beside: Option<Beside>,
-    /// What a run could leave for the next one.
+    /// Variables and heap of the target that are restored before each run.
     shared: SharedState,
     needed_units: OnceCell<Option<BTreeSet<String>>>,
     outcomes: Vec<u8>,
@@ -101,36 +103,37 @@ pub struct Evaluator {
     taken: Vec<u32>,
     best: Vec<u64>,
     lead: Vec<u64>,
-    /// Steps of a path and what to fall back to; empty where none is wanted.
+    /// Steps of a path, and the failure function of each step ([`abi::State::back`]); empty if no path is wanted.
     path: Vec<u32>,
     back: Vec<u32>,
-    /// Per branch: the count of evaluations when it was first seen taken; 0 for never.
+    /// Per branch: the number of evaluations at its first hit; 0 if it was never taken.
     taken_at: Vec<u64>,
-    /// Branches, and then cases, that the last run came closer to.
+    /// Numbers of branches and cases (added to the number of branches) whose distance the last run reduced.
     improved: Vec<u32>,
     is_improved: Vec<u8>,
-    /// Operands of switches, by case.
+    /// Operands of switches, per case.
     near: Near,
-    /// One input for each branch and case.
+    /// One input per branch and case.
     closest: Vec<u8>,
     r0: u64,
     faults: FaultReader,
     known_faults: HashSet<u64>,
-    /// How the last run ended when it did not return.
+    /// How the last run ended if it did not return.
     last_end: Option<End>,
-    /// The number of the last evaluation in which an assumption did not hold; 0 for none.
+    /// The number of the last evaluation in which an assumption did not hold; 0 if there was none.
     rejected_at: u64,
-    /// Where evaluations are counted; a supervisor may watch it.
+    /// The counter of evaluations; a supervisor may read it.
     count: *mut u64,
-    /// Allocated by [`Box`], freed in `drop`: a box that moves may not be written through a pointer taken before.
+    /// Allocated by [`Box`] and freed in `drop`. It is a raw pointer, because moving a box invalidates pointers taken
+    /// from it before.
     own_count: *mut u64,
     journal: Option<Journal>,
     armed: Armed,
-    /// Where runs note what they compare, while they are measured.
+    /// Ring buffer for the operands of comparisons, used while they are measured.
     compared: Box<[abi::Compared]>,
-    /// The sites that objectives arm: a large library has thousands that are never goals.
+    /// The sites that can be armed: a large library has thousands of sites that are never goals.
     sites: Vec<usize>,
-    /// Does `SanCov` count edges somewhere?
+    /// Whether `SanCov` counts edges in a map.
     counts_edges: bool,
 }
 
@@ -138,9 +141,9 @@ pub struct Evaluator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
     /// The function returned, ended the process by `exit` ([`Evaluator::exit_status`]), or threw a C++ exception
-    /// ([`Evaluator::thrown`]): these are normal ends too.
+    /// ([`Evaluator::thrown`]). The last two are normal ends as well.
     Returned,
-    /// It did not; [`Evaluator::fault`] has the details.
+    /// The run did not end normally; [`Evaluator::fault`] has the details.
     Faulted,
 }
 
@@ -148,7 +151,7 @@ impl Evaluator {
     /// Prepares `function` of `target` and installs the guard for this thread.
     ///
     /// # Errors
-    /// When the function cannot be called, or the guard not be installed.
+    /// If the function cannot be called, or the guard cannot be installed.
     pub fn new(target: Rc<Target>, function: usize, limits: Limits) -> Result<Self, Error> {
         let f = &target.functions[function];
         let entry = f
@@ -221,7 +224,7 @@ impl Evaluator {
         Ok(me)
     }
 
-    /// Hands our buffers to the runtime of the target. Vectors never grow, so the pointers stay good.
+    /// Passes the evaluator's buffers to the runtime of the target. The vectors never grow, so the pointers stay valid.
     fn connect(&mut self) {
         // SAFETY: the state lives as long as the target; this thread alone runs the target.
         unsafe {
@@ -232,7 +235,7 @@ impl Evaluator {
             state.is_improved = self.is_improved.as_mut_ptr();
             state.near = self.near.as_mut_ptr();
             state.taken = self.taken.as_mut_ptr();
-            // An evaluator that is gone may have left entries in lists of its own.
+            // A dropped evaluator may have left entries in its own lists.
             state.hits = 0;
             state.n_improved = 0;
             state.coverage = core::ptr::null_mut();
@@ -254,40 +257,39 @@ impl Evaluator {
         &self.target.functions[self.function]
     }
 
-    /// The number of the function under test among those of the target.
+    /// The index of the function under test among those of the target.
     #[must_use]
     pub fn function_index(&self) -> usize {
         self.function
     }
 
-    /// The translation units that a program with the function must be linked from ([`units::needed`]). The first call reads the
-    /// symbols of the target file.
+    /// The translation units that must be linked into a program with the function ([`units::needed`]). The first call
+    /// reads the symbols of the target file.
     #[must_use]
     pub fn needed_units(&self) -> Option<&BTreeSet<String>> {
         self.needed_units.get_or_init(|| units::needed(&self.target, self.function())).as_ref()
     }
 
-    /// What the runs share, and each finds as it was after loading.
+    /// The state of the target that is restored before each run to what it was after loading.
     #[must_use]
     pub fn shared(&self) -> &SharedState {
         &self.shared
     }
 
-    /// Bytes of an input.
+    /// Size of an input in bytes.
     #[must_use]
     pub fn input_size(&self) -> usize {
         self.input_size
     }
 
-    /// Calls of the representing function so far.
+    /// Number of calls of the representing function so far.
     #[must_use]
     pub fn evaluations(&self) -> u64 {
-        // The target may have written any number there; two counts can be added.
-        // SAFETY: `count` is our own or was promised to be good.
+        // SAFETY: `count` is valid as long as the evaluator. The target may have overwritten the counter; the limit keeps the sum of two counts from overflowing.
         unsafe { self.count.read() }.min(u64::MAX / 2)
     }
 
-    /// Calls the function at `x`. Shorter inputs are continued with zeros, longer ones cut.
+    /// Calls the function at `x`. A shorter input is padded with zeros, a longer one is truncated.
     #[inline]
     pub fn run(&mut self, x: &[u8]) -> RunStatus {
         if let Entry::Thunk(call) = self.entry
@@ -300,7 +302,7 @@ impl Evaluator {
         self.run_any(x)
     }
 
-    /// The function at the point that `input` holds. Only what every evaluation needs is inline here.
+    /// Calls the function at the point in `input`. Only what every evaluation needs is inlined here.
     #[inline]
     fn run_thunk(&mut self, call: Call) -> RunStatus {
         self.begin(1);
@@ -313,7 +315,7 @@ impl Evaluator {
         RunStatus::Returned
     }
 
-    /// What so many calls in one go need before them.
+    /// Prepares `calls` consecutive calls: restores the shared state and resets counters, `r` and fuel.
     #[inline]
     fn begin(&mut self, calls: u64) {
         self.shared.restore();
@@ -326,14 +328,14 @@ impl Evaluator {
         }
     }
 
-    /// Lets each run have only this much fuel, at least 1 and at most all, unless it takes a new branch. Long evaluations keep
-    /// a search from making many.
+    /// Restricts the fuel of each run to `fuel`, clamped to 1..=all fuel, unless the run takes a new branch. Long
+    /// evaluations reduce the number of evaluations of a search.
     pub fn set_fuel_cap(&mut self, fuel: i64) {
         self.fuel_cap = fuel.clamp(1, self.fuel);
         guard::trace_fuel(self.fuel_cap == self.fuel);
     }
 
-    /// Gives evaluations this much fuel from now on, and returns what they had.
+    /// Sets the fuel of each evaluation and returns the previous value.
     pub fn set_fuel(&mut self, fuel: i64) -> i64 {
         let before = core::mem::replace(&mut self.fuel, fuel);
         self.set_fuel_cap(fuel);
@@ -349,7 +351,7 @@ impl Evaluator {
     /// The [`Kind::Rounding`](penfuzz_mutators::view::Kind) of the input, 0 if it has none.
     ///
     /// # Safety
-    /// `input` holds a whole input.
+    /// `input` must hold a complete input.
     unsafe fn mode(&self) -> u8 {
         match self.function().mode_bits() {
             0 => 0,
@@ -358,7 +360,7 @@ impl Evaluator {
         }
     }
 
-    /// Inputs of another size, functions that need an environment of their own, and harnesses.
+    /// Runs inputs of another size, functions that need a floating-point environment of their own, and harnesses.
     #[inline(never)]
     fn run_any(&mut self, x: &[u8]) -> RunStatus {
         let n = x.len().min(self.input_size);
@@ -387,7 +389,7 @@ impl Evaluator {
         self.look_at_end(returned)
     }
 
-    /// Maps the numbers of `input` that have a domain into it.
+    /// Maps each number of `input` that has a domain into that domain.
     fn normalise(&mut self) {
         if let Some(layout) = &self.restricted {
             // SAFETY: `input` has room for `input_size` bytes.
@@ -395,7 +397,7 @@ impl Evaluator {
         }
     }
 
-    /// `r` of the last run, in the metric's representation; the initial value when no armed site was reached.
+    /// `r` of the last run, in the metric's representation; the initial value if no armed site was reached.
     #[inline]
     #[must_use]
     pub fn r(&self) -> u64 {
@@ -403,13 +405,14 @@ impl Evaluator {
         unsafe { (*self.state).r }
     }
 
-    /// Loop iterations and calls of the last run.
+    /// Number of loop iterations and calls of the last run.
     #[inline]
     #[must_use]
     pub fn fuel_used(&self) -> u64 {
         // SAFETY: as in `run`.
         let left = unsafe { (*self.state).fuel };
-        // Spent fuel is filled up, so that nothing stops the way out.
+        // When the fuel is spent, the runtime sets it to a large value, so that the code that leaves the target is not
+        // stopped again.
         if left > self.fuel_cap { self.fuel_cap as u64 } else { (self.fuel_cap - left) as u64 }
     }
 
@@ -423,15 +426,15 @@ impl Evaluator {
 
 impl Drop for Evaluator {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new`, and `count` is used no more.
+        // SAFETY: allocated in `new`; `count` is no longer used.
         drop(unsafe { Box::from_raw(self.own_count) });
     }
 }
 
-/// Copies `x`; 8 to 16 bytes without calling memcpy, which costs as much as a small function.
+/// Copies `x`. For 8 to 16 bytes it does not call memcpy, which costs as much as a small function.
 ///
 /// # Safety
-/// `to` has room.
+/// `to` must have room for the bytes of `x`.
 #[inline]
 unsafe fn copy(x: &[u8], to: *mut u8) {
     const WORD: usize = size_of::<u64>();

@@ -1,12 +1,12 @@
-//! Switching mutants on and off. A target has them only if it was compiled with `-fpen-mutants`.
+//! Enables and disables mutants. A target has mutants only if it was compiled with `-fpen-mutants`.
 
 use penfuzz_abi::{self as abi, Traced, action, metric, site_kind};
 
 use super::{Evaluator, RunStatus};
 
 impl Evaluator {
-    /// From now on the runs are those of a mutant, by the number of its branch ([`penfuzz_abi::site_kind::MUTATION`]), with all other
-    /// sites at rest; or with `None` those of the original, with all at rest.
+    /// Selects the mutant that the next runs execute, by the number of its branch
+    /// ([`penfuzz_abi::site_kind::MUTATION`]); `None` selects the original. All other sites are disarmed.
     pub fn set_mutant(&mut self, branch: Option<usize>) {
         self.set_metric(metric::ULP, u64::MAX);
         if self.armed.is_alone {
@@ -31,13 +31,14 @@ impl Evaluator {
         unsafe { (*self.state).mutant = branch.map_or(core::ptr::null(), |b| actions.add(b).cast_const()) };
     }
 
-    /// Makes runs of the original that pass a mutation point count as ones that infect all its mutants, or not any more.
+    /// Sets whether a run of the original that passes a mutation point takes the branches of all its mutants, as if
+    /// each mutant had infected the state.
     pub fn let_reach_infect(&mut self, reaches: bool) {
         // SAFETY: as in `run`.
         unsafe { (*self.state).reach_infects = reaches.into() };
     }
 
-    /// Arms the mutation points in scope for [`Evaluator::trace_values`], and nothing else.
+    /// Arms the mutation points in scope for [`Evaluator::trace_values`]. All other sites are disarmed.
     pub fn arm_values(&mut self) {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|_| 0);
@@ -48,9 +49,9 @@ impl Evaluator {
         }
     }
 
-    /// Runs the original, or a mutant, and writes the values that it computes at the armed mutation points to `trace`, as many as
-    /// fit into its capacity, in order; of the mutant's own point there are none. Returns how the run has ended, and whether all
-    /// values are there.
+    /// Runs the original or a mutant. Writes the values computed at the armed mutation points to `trace`, in order, up
+    /// to its capacity. The mutant's own point produces no values. Returns how the run ended, and whether `trace` holds
+    /// all values.
     pub fn trace_values(&mut self, mutant: Option<usize>, bytes: &[u8], trace: &mut Vec<Traced>) -> (RunStatus, bool) {
         self.switch_to(mutant);
         let ran = self.run_traced(bytes, trace);
@@ -58,13 +59,13 @@ impl Evaluator {
         ran
     }
 
-    /// The branch whose action byte is at `actions`, an entry of a trace.
+    /// The branch whose action byte is at `actions` in an entry of a trace.
     #[must_use]
     pub fn branch_at(&self, actions: *const u8) -> usize {
         actions as usize - self.target.actions() as usize
     }
 
-    /// Has the last run used up its fuel?
+    /// Did the last run use up its fuel?
     #[must_use]
     pub fn is_out_of_fuel(&self) -> bool {
         self.has_stopped(abi::stop::FUEL)

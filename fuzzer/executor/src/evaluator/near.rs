@@ -1,8 +1,8 @@
 //! The operands that came closest to the cases of switches.
 //!
-//! A pass of a switch notes its operand at the cases on either side of it only, so that it costs the same with one case as with
-//! thousands. An operand between two others is no closer to any further case than they are: for a case without an operand of its
-//! own, the nearest cases below and above that have one know the closest.
+//! A pass of a switch stores its operand only at the two cases next to it, so a pass costs the same with one case as
+//! with thousands. An operand between two cases is no closer to any further case than those two are. So for a case
+//! without an operand of its own, the closest operand is stored at the nearest cases below and above that have one.
 
 use penfuzz_abi as abi;
 
@@ -11,15 +11,15 @@ use penfuzz_target::program::{Site, Target};
 /// The largest distance.
 const LARGEST: u64 = u64::MAX - 1;
 
-/// One operand for each case of the target.
+/// One operand per case of the target.
 #[derive(Debug)]
 pub(super) struct Near {
     operands: Vec<abi::Near>,
-    /// One bit per case: it has an operand.
+    /// One bit per case: whether it has an operand.
     known: Vec<u64>,
-    /// For each branch where its cases begin in `cases`, and the end.
+    /// Per branch: the index of its first case in `cases`; the last element is the length of `cases`.
     first: Vec<u32>,
-    /// The numbers of all cases, by branch.
+    /// The numbers of all cases, grouped by branch.
     cases: Vec<u32>,
 }
 
@@ -44,14 +44,14 @@ impl Near {
         self.operands.as_mut_ptr()
     }
 
-    /// The case has an operand now; without effect on what is no case.
+    /// Marks that the case has an operand. Has no effect if there is no such case.
     pub(super) fn note(&mut self, case: usize) {
         if let Some(word) = self.known.get_mut(case / 64) {
             *word |= 1 << (case % 64);
         }
     }
 
-    /// Forgets the operands at the cases of a branch.
+    /// Removes the operands at the cases of a branch.
     pub(super) fn forget(&mut self, branch: usize) {
         for case in &self.cases[self.first[branch] as usize..self.first[branch + 1] as usize] {
             let case = *case as usize;
@@ -60,7 +60,8 @@ impl Near {
         }
     }
 
-    /// The smallest distance of an operand to a branch of the switch `site`, and the case at which it is noted.
+    /// Returns the smallest distance of an operand to a branch of the switch `site`, and the case at which that operand
+    /// is stored.
     pub(super) fn closest(&self, target: &Target, site: &Site, branch: usize) -> Option<(u64, usize)> {
         if branch == site.first_branch {
             return self.closest_to_default(target, site);
@@ -72,21 +73,22 @@ impl Near {
     fn closest_to_case(&self, site: &Site, case: usize) -> Option<(u64, usize)> {
         let value = site.cases[case - site.first_case].0;
         let own = self.last_known(case, case + 1);
-        // Its own operand is the closest on either side up to the next cases, but may be further than those at these cases.
+        // The case's own operand is the closest between its neighbours. Operands stored at the neighbours may be closer
+        // still.
         let below = self.last_known(site.first_case, case);
         let above = self.first_known(case + 1, site.first_case + site.cases.len());
         let distance = |c: usize| (self.operands[c].operand.abs_diff(value).clamp(1, LARGEST), c);
         own.into_iter().chain(below).chain(above).map(distance).min()
     }
 
-    /// While the default is not taken, each operand is that of a case.
+    /// As long as the default was not taken, each operand equals the value of a case.
     fn closest_to_default(&self, target: &Target, site: &Site) -> Option<(u64, usize)> {
         let cases = site.first_case..site.first_case + site.cases.len();
         let known = cases.filter(|c| self.operands[*c].gap == 0 && target.to_default[*c] > 0);
         known.map(|c| (u64::from(target.to_default[c]), c)).min()
     }
 
-    /// The last case with an operand in `from..to`.
+    /// Returns the last case with an operand in `from..to`.
     fn last_known(&self, from: usize, to: usize) -> Option<usize> {
         if to <= from {
             return None;
@@ -104,7 +106,7 @@ impl Near {
         (found >= from).then_some(found)
     }
 
-    /// The first case with an operand in `from..to`.
+    /// Returns the first case with an operand in `from..to`.
     fn first_known(&self, from: usize, to: usize) -> Option<usize> {
         let mut word = from / 64;
         let mut bits = self.known.get(word)? & (u64::MAX << (from % 64));

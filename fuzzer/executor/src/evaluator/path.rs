@@ -1,4 +1,4 @@
-//! Paths: the sequence of branches that a run is to take, and the one that it took.
+//! Paths: the sequence of branches that a run should take, and the sequence that it took.
 
 use penfuzz_abi::{action, metric};
 
@@ -7,15 +7,16 @@ use super::{Evaluator, RunStatus};
 /// The branches that a run took, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Branch numbers, as many as there was room for.
+    /// Branch numbers, up to the capacity.
     pub branches: Vec<u32>,
-    /// Number of all, also of those without room.
+    /// Number of all branches taken, including those beyond the capacity.
     pub n: usize,
 }
 
 impl Evaluator {
-    /// Lets runs be compared with a path, see [`penfuzz_abi::State::path`]; `bits` of `r` are below the number of missing
-    /// steps. Both slices are of equal length; an empty path is none.
+    /// Sets the path that runs are compared with, see [`penfuzz_abi::State::path`]. `bits` is the number of bits of
+    /// `r` below the number of missing steps. Both slices must have equal length; an empty path disables the
+    /// comparison.
     pub fn set_path(&mut self, path: &[u32], back: &[u32], bits: u32) {
         debug_assert_eq!(path.len(), back.len(), "a place to fall back to for each step");
         self.path = path.to_vec();
@@ -30,8 +31,9 @@ impl Evaluator {
         }
     }
 
-    /// Runs one input and returns the branches of these that it takes, in order, at most `room`; there is one flag per branch of
-    /// the target, the same for the branches of a site. Nothing is compared: this is how a path is confirmed.
+    /// Runs one input and returns which of the given branches it takes, in order, at most `room`. `branches` has one
+    /// flag per branch of the target; all branches of a site must have the same flag. No path is set during the run, so
+    /// this confirms a path independently.
     pub fn passes(&mut self, branches: &[bool], bytes: &[u8], room: usize) -> (RunStatus, Passes) {
         self.set_metric(metric::ULP, u64::MAX);
         self.set_path(&[], &[], u64::BITS);
@@ -47,7 +49,7 @@ impl Evaluator {
     }
 
     fn note_passes(&mut self, to: *mut u32, room: usize) {
-        // SAFETY: as in `set_path`; `to` has room for as many branches, or is null.
+        // SAFETY: as in `set_path`; `to` has room for `room` branches, or is null.
         unsafe {
             let state = &mut *self.state;
             state.passes = to;

@@ -1,7 +1,8 @@
-//! Where the memory that arguments point to lies during a run, and what comes of it.
+//! Placement of the memory behind pointer arguments, and checks that the placement does not change the result.
 //!
-//! A search runs with blocks at the end of their pages, which shows accesses behind them. Accesses before them reach the rest
-//! of the page and go unnoticed, so what counts is run again with blocks at the start of their pages.
+//! During a search, blocks lie at the end of their pages, so that accesses after a block fault. Accesses before a block
+//! hit the rest of its page and are not noticed. So inputs that count are run again with blocks at the start of their
+//! pages.
 
 use super::{Evaluator, RunStatus};
 use crate::{
@@ -10,22 +11,22 @@ use crate::{
 };
 
 impl Evaluator {
-    /// Runs one input with blocks at the end of their pages, and again with blocks at the start. Returns the recorded branches
-    /// that it takes. An input that fails or takes other branches then has failed: an emitted test, with blocks in yet another
-    /// place, might take any branches.
+    /// Runs one input with blocks at the end of their pages, and again with blocks at the start. Returns the recorded
+    /// branches that it takes. An input that fails, or takes other branches in the second run, is a failure: in an
+    /// emitted test, where blocks lie elsewhere again, it might take any branches.
     pub fn run_apart(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         let (ran, hits) = self.run_at(None, bytes);
         let ran = if ran == RunStatus::Returned { self.check_other_placements(bytes, &hits) } else { ran };
         (ran, hits)
     }
 
-    /// Runs one input once, and returns the recorded branches that it takes.
+    /// Runs one input once and returns the recorded branches that it takes.
     pub fn run_once(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         self.run_at(None, bytes)
     }
 
-    /// Runs an input again that has returned and taken `hits`, in each other placement; the actions must be the same. That does
-    /// not count as evaluations, and costs nothing for a function without pointers.
+    /// Repeats an input that returned and took `hits`, in each other placement; the actions must be unchanged. The runs
+    /// are not counted as evaluations. A function without pointers is not run again.
     pub(crate) fn check_other_placements(&mut self, bytes: &[u8], hits: &[u32]) -> RunStatus {
         let count = self.evaluations();
         let n = if self.blocks.is_some() { 1 } else { self.output.other_placements() };
@@ -43,7 +44,8 @@ impl Evaluator {
         if end.is_some_and(|end| self.describe_place(end.address).is_some()) {
             return RunStatus::Faulted;
         }
-        // A function whose result depends on earlier calls may differ as well: only what differs each time is due to the placement.
+        // A function whose result depends on earlier calls may differ as well. Only a reproducible difference is due to
+        // the placement.
         let as_before = self.run_at(None, bytes) == (RunStatus::Returned, hits.to_vec());
         if !as_before || self.run_at(Some(other), bytes) != first {
             self.last_end = None;
@@ -62,7 +64,8 @@ impl Evaluator {
         (ran, hits)
     }
 
-    /// Bytes that the last run left as result (first cell) and behind pointers (see [`penfuzz_target::program::Parameter::cell`]).
+    /// The bytes that the last run left as result (first cell) and behind pointers (see
+    /// [`penfuzz_target::program::Parameter::cell`]).
     #[must_use]
     pub fn output(&self) -> Vec<u128> {
         match &self.blocks {
@@ -71,7 +74,7 @@ impl Evaluator {
         }
     }
 
-    /// Did the last run leave these cells ([`Evaluator::output`])? Nothing is allocated.
+    /// Does [`Evaluator::output`] of the last run equal these cells? Does not allocate.
     #[must_use]
     pub fn has_left(&self, cells: impl Iterator<Item = u128>) -> bool {
         match &self.blocks {
@@ -80,14 +83,15 @@ impl Evaluator {
         }
     }
 
-    /// Can a run leave more than [`Evaluator::output`] has: structures, arrays, results of several calls?
+    /// Can a run produce output that [`Evaluator::output`] does not include: structures, arrays, results of several
+    /// calls?
     #[must_use]
     pub fn leaves_more(&self) -> bool {
         self.blocks.is_some()
     }
 
-    /// The raw bits of the result of the last run, in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits); the others are
-    /// undefined. Nothing is allocated.
+    /// The raw bits of the result of the last run, in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits); the
+    /// other bits are undefined. Does not allocate.
     #[inline]
     #[must_use]
     pub fn result(&self) -> u64 {
@@ -97,8 +101,10 @@ impl Evaluator {
         }
     }
 
-    /// What the last run left in a member of a structure to fill in: raw bits in the low [`Kind::bits`](penfuzz_mutators::view::Kind::bits) at a
-    /// place of [`Function::output_members`](penfuzz_target::program::Function::output_members). 0 for a function with a model. Nothing is allocated.
+    /// The value that the last run wrote to a member of an output structure, as raw bits in the low
+    /// [`Kind::bits`](penfuzz_mutators::view::Kind::bits). `place` is a place of
+    /// [`Function::output_members`](penfuzz_target::program::Function::output_members). Returns 0 for a function with a
+    /// model. Does not allocate.
     #[inline]
     #[must_use]
     pub fn output_word(&self, place: usize) -> u64 {
@@ -116,7 +122,7 @@ impl Evaluator {
         self.blocks.as_ref().map_or_else(|| self.output.describe(address), |blocks| blocks.describe(address))
     }
 
-    /// Adds which argument a fault at an address beside it belongs to.
+    /// Adds to the reason of a fault the argument next to whose memory the address lies, or the text of a failed check.
     pub(super) fn described(&self, mut fault: Fault, end: &End) -> Fault {
         if end.signal == libc::SIGSEGV
             && let Some(side) = self.describe_place(end.address)

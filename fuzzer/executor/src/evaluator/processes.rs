@@ -1,4 +1,4 @@
-//! An evaluator seen by other processes, and in a process that was forked off to evaluate.
+//! An evaluator that shares memory with its supervisor, or that runs in a forked child process.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::{
     sandbox::{Allow, Sandbox},
 };
 
-/// The same call after a pattern was written over the stack; the entry itself for a harness.
+/// Returns the same call through a thunk that first fills the stack with a pattern. A harness is returned
+/// unchanged.
 fn behind_soil(entry: Entry) -> Entry {
     match entry {
         Entry::Thunk(call) => Entry::Thunk(guard::behind_soil(call)),
@@ -22,22 +23,24 @@ fn behind_soil(entry: Entry) -> Entry {
 }
 
 impl Evaluator {
-    /// Lets points be written to `input`, evaluations be counted at `count` and finds be noted in `journal` instead, so that
-    /// another process can see the point that killed this one, and what was found before.
+    /// Makes the evaluator write points to `input`, count evaluations at `count`, and store finds in `journal`. Another
+    /// process can then see which point killed this one, and what was found before.
     ///
     /// # Safety
-    /// `input` must have room for [`Evaluator::input_size`] bytes, and all be good as long as this evaluator is used.
+    /// `input` must have room for [`Evaluator::input_size`] bytes, and all pointers must be valid as long as this
+    /// evaluator is used.
     pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
         self.input = input;
         self.count = count;
         self.journal = Some(journal);
     }
 
-    /// For a child process that was forked off: what it evaluates is not seen, counted or noted by anybody else, and may take
-    /// `timeout`. System calls of the target are filtered as in a campaign.
+    /// Prepares the evaluator for a forked child process: its evaluations are no longer visible to other processes, not
+    /// counted by them and not written to the journal. Each may take `timeout`. System calls of the target are filtered
+    /// as in a campaign.
     ///
     /// # Errors
-    /// When the guard cannot be installed.
+    /// If the guard cannot be installed.
     pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
         self.input = self.own_input.as_mut_ptr();
         self.count = self.own_count;
@@ -47,15 +50,16 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Before each call from now on, a pattern is written over the stack. What differs then depends on local variables that
-    /// nothing has initialized, and no test can expect it.
+    /// Fills the stack with a pattern before each call from now on. A result that changes depends on uninitialized
+    /// local variables, so no test can expect it.
     pub fn soil_stack(&mut self) {
         self.entry = behind_soil(self.entry);
     }
 
-    /// Does an input take `hits` again, with the same actions, on a soiled stack, so that a fresh process would add nothing? Only for
-    /// a function that keeps no state (see [`SharedState::keeps_nothing`](penfuzz_target::program::state::SharedState::keeps_nothing)); false
-    /// for others. That does not count as an evaluation.
+    /// Does the input take `hits` again, with the same actions, on a stack filled with a pattern? If so, a run in a
+    /// fresh process would show nothing new. Always false for functions that keep state (see
+    /// [`SharedState::keeps_nothing`](penfuzz_target::program::state::SharedState::keeps_nothing)) and for harnesses.
+    /// The run is not counted as an evaluation.
     pub(crate) fn repeats_without_state(&mut self, bytes: &[u8], hits: &[u32]) -> bool {
         if !self.shared.keeps_nothing() || matches!(self.entry, Entry::Harness(_)) {
             return false;
@@ -68,13 +72,13 @@ impl Evaluator {
         ran == RunStatus::Returned && again == hits
     }
 
-    /// For a child process that is to evaluate as a test program of the user does: what the target allocates comes from the C library,
-    /// and not from an arena that is cleared before each evaluation.
+    /// Makes the target allocate from the C library's heap instead of an arena that is cleared before each evaluation.
+    /// For a child process that must evaluate as a test program of the user does.
     pub fn use_system_heap(&self) {
         self.shared.use_system_heap();
     }
 
-    /// What the target may do in a child process of [`Evaluator::on_its_own`] that is refused by default.
+    /// Sets what the target may do, beyond the default, in a child process of [`Evaluator::on_its_own`].
     pub fn allow(&mut self, allowed: &[Allow]) {
         self.allowed = allowed.to_vec();
     }

@@ -1,4 +1,4 @@
-//! What runs leave behind: the recorded branches that they took, and the edges that `SanCov` counts.
+//! The recorded branches that runs took, and the edges that `SanCov` counts.
 
 use penfuzz_abi::action;
 
@@ -13,13 +13,13 @@ impl Evaluator {
         unsafe { (*self.state).hits > 0 }
     }
 
-    /// The recorded branches that were taken, and forgets them.
+    /// Moves the recorded branches that were taken to `into`, in ascending order, and clears the record.
     pub fn take_hits(&mut self, into: &mut Vec<u32>) {
         into.clear();
         let now = self.evaluations();
         // SAFETY: as in `run`.
         let n = unsafe { core::mem::take(&mut (*self.state).hits) } as usize;
-        // The target could have written any number; then all of the list is looked at.
+        // The target may have overwritten the count; then the whole list is scanned.
         for b in &self.taken[..n.min(self.taken.len())] {
             let Some(outcome) = self.outcomes.get_mut(*b as usize) else { continue };
             *outcome = 0;
@@ -34,9 +34,10 @@ impl Evaluator {
         into.sort_unstable();
     }
 
-    /// Counts edges by `SanCov` from now on, for a map observer of LibAFL: one saturating counter of 8 bits per guard of the target
-    /// ([`penfuzz_target::program::Target::n_guards`]) behind an unused one. [`super::PenExecutor`] counts, direct calls of [`Evaluator::run`] do not,
-    /// since the callbacks make a run two to three times as long. The target must be compiled with `SanCov`, as pen-cc does it
+    /// Enables counting of edges by `SanCov`, for a map observer of LibAFL. The map has one saturating counter of 8
+    /// bits per guard of the target ([`penfuzz_target::program::Target::n_guards`]), after one unused counter. Runs by
+    /// [`super::PenExecutor`] are counted; direct calls of [`Evaluator::run`] are not, because the callbacks make a run
+    /// two to three times as long. The target must be compiled with `SanCov`, as pen-cc does
     /// ([`penfuzz_compile::Recipe::san_cov`]).
     ///
     /// # Safety
@@ -47,7 +48,7 @@ impl Evaluator {
         unsafe { (*self.state).coverage = map };
     }
 
-    /// Was there a call of [`Evaluator::count_edges`]?
+    /// Was [`Evaluator::count_edges`] called?
     #[must_use]
     pub fn counts_edges(&self) -> bool {
         self.counts_edges

@@ -1,4 +1,4 @@
-//! Operands: what a comparison or an operation had when a branch of it was first taken.
+//! The operands of a comparison or an operation at the first time that one of its branches was taken.
 
 use penfuzz_abi::{action, metric};
 use penfuzz_target::program::function::Entry;
@@ -8,15 +8,15 @@ use super::Evaluator;
 /// Operands and result of a comparison or an operation at the first time that a run took the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Operands and result: floats as bits of doubles, integers as they are. The result of a comparison is 1 where its condition
-    /// holds, else 0.
+    /// Operands and result: floats as bits of doubles, integers unchanged. The result of a comparison is 1 if its
+    /// condition holds, else 0.
     pub values: [u64; 4],
-    /// Times that the branch was taken.
+    /// Number of times that the branch was taken.
     pub times: u64,
 }
 
 impl Evaluator {
-    /// Observes this branch from now on, which must be armed; with `None` no branch.
+    /// Observes this branch, which must be armed, from now on; `None` observes no branch.
     pub fn watch(&mut self, branch: Option<usize>) {
         // SAFETY: as in `run`.
         let state = unsafe { &mut *self.state };
@@ -25,7 +25,7 @@ impl Evaluator {
         state.n_seen = 0;
     }
 
-    /// What was seen since the last [`Evaluator::watch`]; `None` when the branch was not taken.
+    /// Returns the operands stored since the last [`Evaluator::watch`]; `None` if the branch was not taken.
     #[must_use]
     pub fn seen(&self) -> Option<Seen> {
         // SAFETY: as in `run`.
@@ -33,8 +33,8 @@ impl Evaluator {
         (state.n_seen > 0).then_some(Seen { values: state.seen, times: state.n_seen })
     }
 
-    /// Runs one input and returns what was seen of `branch`, that of a comparison or an operation in scope; `None` when the
-    /// input does not take it.
+    /// Runs one input and returns the operands at `branch`, a branch of a comparison or an operation in scope. Returns
+    /// `None` if the input does not take it.
     pub fn observe(&mut self, branch: usize, bytes: &[u8]) -> Option<Seen> {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if b == branch { action::RECORD } else { 0 });
@@ -46,7 +46,7 @@ impl Evaluator {
         seen
     }
 
-    /// Writes `x` where the target will read it, fills the fuel, and returns how the function is called.
+    /// Copies `x` to the input buffer, resets the fuel, and returns the entry of the function.
     pub(crate) fn prepare(&mut self, x: &[u8]) -> Entry {
         let n = x.len().min(self.input_size);
         // SAFETY: as in `run_any`.
@@ -59,7 +59,7 @@ impl Evaluator {
         self.entry
     }
 
-    /// Where input and output lie.
+    /// The input buffer and the output area.
     pub(crate) fn buffers(&mut self) -> (*const u8, *mut u8) {
         (self.input.cast_const(), self.output.as_mut_ptr().cast())
     }

@@ -1,15 +1,18 @@
-//! Finds out by calls how many elements the memory behind a pointer needs, and what of it is read at all.
+//! Finds by calls how many elements the memory behind a pointer needs, and which memory is read at all.
 //!
-//! 1. *Growing.* Every block begins with one element (a string, or memory of no type, with some bytes) that ends at a guard page. A
-//!    call that touches the memory behind a block makes it larger, and one that touches memory beyond the limits of a model adds it, until [`CALLS`] calls in a row touch nothing beside one. Integers are
-//!    small in these calls, since many are lengths.
-//! 2. *Results.* What the callee writes without reading, as far as its code shows, is filled with zeros and with noise: if no call
-//!    takes other branches or returns something else, it is a result, and nothing of it is in an input.
-//! 3. *Fitting.* For integers of 1, 2, 3, 5 and 8, the elements that are touched are counted: a block that is as long as the call touches
-//!    it. A rule ([`fit`](penfuzz_target::inputs::fit)) that gives these numbers is the length of the block; without one, the rule that the loops of the
-//!    function give ([`reach`](crate::probe::reach)) if no call touched more.
+//! 1. *Growing.* Every block begins with one element and ends at a guard page; a string or untyped memory begins with
+//!    some bytes. A call that accesses memory past the end of a block enlarges the block. A call that accesses memory
+//!    beyond the limits of a model adds that memory. The step ends when [`CALLS`] calls in a row have no access out of
+//!    bounds. Integers are small in these calls, because many are lengths.
+//! 2. *Results.* Memory that the callee writes without reading it, as far as its code shows, is filled with zeros and
+//!    with noise. If no call takes other branches or returns another value, the memory is a result, and no part of it
+//!    is in an input.
+//! 3. *Fitting.* The accessed elements are counted for the integers 1, 2, 3, 5 and 8, in a block that grows until the
+//!    call stays within it. A rule ([`fit`](penfuzz_target::inputs::fit)) that yields these counts becomes the length
+//!    of the block. If there is none, the rule that the loops of the function yield ([`reach`](crate::probe::reach))
+//!    becomes the length, provided that no call accessed more elements.
 //!
-//! The calls do not depend on anything but the target: every process of a campaign finds the same.
+//! The calls depend on nothing but the target, so every process of a campaign finds the same sizes.
 
 pub mod reach;
 
@@ -38,29 +41,30 @@ use crate::{
     evaluator::{Limits, RunStatus},
 };
 
-/// Calls without growth that end the first step.
+/// Number of calls without growth that ends the first step.
 pub(super) const CALLS: usize = 300;
-/// Times that the blocks are made larger, or more of them.
+/// Maximum number of times that blocks are enlarged or added.
 const GROWTHS: usize = 64;
-/// Bytes of a block at most.
+/// Maximum size of a block in bytes.
 const LARGEST: usize = 8192;
-/// Loop iterations of one call.
+/// Maximum number of loop iterations of one call.
 const FUEL: i64 = 50_000;
-/// Wall time and memory of one call.
+/// Limits of wall time and (`MEMORY`) memory in bytes of one call.
 const TIMEOUT: Duration = Duration::from_millis(100);
 const MEMORY: u64 = 64 << 20;
-/// Calls that use up fuel, time or memory, after which no more are made: a count, so that every process stops at the same call.
+/// Number of calls that exhaust fuel, time or memory after which no more calls are made. It is a count, so that every
+/// process stops at the same call.
 const MOST_COSTLY: usize = 32;
-/// Values of the integers in the third step, and of the others meanwhile.
+/// Values of the tested integer in the third step, and (`OTHERS`) value of the other integers.
 const VALUES: [i64; 5] = [1, 2, 3, 5, 8];
 const OTHERS: i64 = 3;
-/// Integers that a length may follow.
+/// Maximum number of integers that a length may depend on.
 const MOST_INTEGERS: usize = 6;
-/// Inputs for each value, and calls for each of them.
+/// Inputs for each value, and (`TRIALS`) calls for each input.
 const INPUTS: usize = 6;
 const TRIALS: usize = 300;
 
-/// Can the function get structures, arrays or strings?
+/// Whether the function can take structures, arrays or strings.
 #[must_use]
 pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
     let f = &target.functions[function];
@@ -68,8 +72,8 @@ pub fn has_more_than_numbers(target: &Target, function: usize) -> bool {
     !f.is_harness() && build(target, f, &Sizes::new()).is_ok_and(|model| is_model(&model))
 }
 
-/// Gives the function under test the model of its inputs, with these sizes, if it cannot be called as well with a number behind each
-/// pointer.
+/// Sets the model of the inputs of the function under test, with these sizes. Sets none if the function can be called
+/// as well with a number behind each pointer.
 #[must_use]
 pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Target> {
     let f = &target.functions[function];
@@ -78,10 +82,10 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
     Rc::new(target)
 }
 
-/// The sizes of the blocks that the function gets, found out by calls of it.
+/// Finds the sizes of the blocks that the function gets, by calls of it.
 #[must_use]
 pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
-    // The sizes of one call are those of all.
+    // The sizes that are found for one call apply to all calls.
     target.functions[function].calls = 1;
     target.functions[function].is_probed = true;
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
@@ -95,13 +99,13 @@ pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
     probing.sizes
 }
 
-/// Can the function not be called as well with a cell behind each pointer?
+/// Whether the function needs a model: it cannot be called as well with a cell behind each pointer.
 fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
     const CELL: usize = penfuzz_abi::CELL_BYTES;
     let is_cell = |b: &Block| {
         let is_number = f.parameters.iter().any(|p| p.pointer && p.name == b.path && !p.is_output());
         let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
-        // The end of a declared array must be that of its memory.
+        // The end of a declared array must be the end of its memory.
         let is_declared = b.capacity > 1 && b.origin.is_sure();
         let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
         b.pointers.is_empty()
@@ -127,12 +131,12 @@ struct Probing {
     function: usize,
     limits: Limits,
     sizes: Sizes,
-    /// Calls so far that used up fuel, time or memory.
+    /// Number of calls so far that exhausted fuel, time or memory.
     costly: usize,
 }
 
 impl Probing {
-    /// Calls `work` with an evaluator of the model with the present sizes.
+    /// Calls `work` with an evaluator of the model with the current sizes.
     fn with<T>(&mut self, work: impl FnOnce(&mut Calls) -> T) -> Option<T> {
         let mut target = self.target.take()?;
         if let Ok(model) = build(&target, &target.functions[self.function], &self.sizes) {
@@ -147,7 +151,7 @@ impl Probing {
         done
     }
 
-    /// Step 1.
+    /// Step 1: enlarges blocks and adds blocks.
     fn grow(&mut self) {
         for _ in 0..GROWTHS {
             let Some(Some((path, size))) = self.with(first_beside) else { return };
@@ -155,13 +159,13 @@ impl Probing {
         }
     }
 
-    /// What a call needs, later ones need as well.
+    /// Sets the size of a block. A block that a call has needed stays needed.
     fn insert(&mut self, path: String, size: Size) {
         let is_needed = size.is_needed || self.sizes.get(&path).is_some_and(|s| s.is_needed);
         self.sizes.insert(path, Size { is_needed, ..size });
     }
 
-    /// Step 2.
+    /// Step 2: finds the presumed results that the function reads.
     fn find_inputs(&mut self) {
         let read = self.with(|calls| {
             let blocks = &calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
@@ -179,7 +183,7 @@ impl Probing {
         }
     }
 
-    /// Step 3.
+    /// Step 3: finds the lengths that depend on integers.
     fn find_lengths(&mut self) {
         let found = self.with(|calls| {
             let blocks = calls.evaluator.model().map_or(&[][..], |m| &m.blocks[..]);
@@ -192,7 +196,7 @@ impl Probing {
         for (path, size) in found.unwrap_or_default() {
             self.insert(path, size);
         }
-        // What a call refutes is as before.
+        // A size that a call refutes is set back to the previous one.
         while let Some(Some(path)) = self.with(reach::refuted) {
             match before.get(&path) {
                 Some(size) => self.sizes.insert(path, size.clone()),
@@ -202,12 +206,12 @@ impl Probing {
     }
 }
 
-/// May the length of a block follow an integer?
+/// Whether the length of a block may depend on an integer.
 const fn has_length(block: &Block) -> bool {
     block.capacity > 1 && !block.is_string && !block.origin.is_sure()
 }
 
-/// The same of one for which no call showed that it is an array.
+/// Whether the length may come from a loop. This includes blocks for which no call showed that they are arrays.
 const fn may_have_loop(block: &Block) -> bool {
     !block.is_string && !block.origin.is_sure()
 }
@@ -217,7 +221,7 @@ fn size_of(block: &Block) -> Size {
     Size { capacity: block.capacity, length, origin, is_output: block.is_output, is_needed: false }
 }
 
-/// The integers that may be lengths: those of the frame first.
+/// The integer parameters that may be lengths, at most [`MOST_INTEGERS`].
 fn integers(f: &Function, model: &Model) -> Vec<(String, Slot)> {
     let is_integer = |kind: Kind| !kind.is_float() && kind != Kind::Bool && kind != Kind::Rounding;
     let mut at = 0;
@@ -260,7 +264,7 @@ impl Inputs {
     }
 }
 
-/// The first block that a call touches something behind, with its new size.
+/// The first block of which a call exceeds the bounds, with its new size.
 fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
     let model = Rc::clone(calls.evaluator.blocks()?.model());
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
@@ -283,15 +287,15 @@ fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
     None
 }
 
-/// Calls of the function.
+/// Runs calls of the function, and counts the costly ones.
 pub(super) struct Calls<'a> {
     pub(super) evaluator: &'a mut Evaluator,
     costly: &'a mut usize,
 }
 
 impl Calls<'_> {
-    /// Runs an input; the block and the place of an access beside it, if that ended the run. Does nothing when too many calls were
-    /// costly.
+    /// Runs an input. Returns the block and the offset of an access out of its bounds, if there was one in this run.
+    /// Does nothing after too many costly calls.
     pub(super) fn run(&mut self, x: &[u8]) -> Option<(usize, isize)> {
         if *self.costly >= MOST_COSTLY {
             return None;
@@ -311,7 +315,7 @@ impl Calls<'_> {
     }
 }
 
-/// Does the function behave differently with something else in this block?
+/// Whether the function behaves differently with other content of this block.
 fn is_read(calls: &mut Calls, block: usize) -> bool {
     let Some(model) = calls.evaluator.blocks().map(|b| Rc::clone(b.model())) else { return false };
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
@@ -330,7 +334,7 @@ fn is_read(calls: &mut Calls, block: usize) -> bool {
         inputs.next(&model, &mut x);
         let plain = outcome(calls, &x, None);
         let noise = outcome(calls, &x, Some((block, i as u8)));
-        // A function that differs by itself shows nothing.
+        // A function that is not deterministic shows nothing.
         if plain != noise && plain == outcome(calls, &x, None) && noise == outcome(calls, &x, Some((block, i as u8))) {
             calls.evaluator.set_noise(None);
             return true;
@@ -340,7 +344,7 @@ fn is_read(calls: &mut Calls, block: usize) -> bool {
     false
 }
 
-/// The size of an array as it follows from integers.
+/// The size of an array: a rule over integers, or a constant.
 fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
     let model = Rc::clone(calls.evaluator.blocks()?.model());
     let of = &model.blocks[block];
@@ -358,7 +362,7 @@ fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
     let most = samples.iter().map(|s| s.elements).max().unwrap_or(0);
     let path = any_index(&of.path);
     if let Some(rule) = fit(&names, &samples) {
-        // Memory costs nothing; an input has the first elements only.
+        // A large capacity costs nothing, because an input has the first elements only.
         let capacity = (LARGEST / of.stride).max(most);
         return Some((path, Size { capacity, length: rule, origin: Origin::Probed, ..size_of(of) }));
     }
@@ -371,7 +375,7 @@ fn length_of(calls: &mut Calls, block: usize) -> Option<(String, Size)> {
     is_constant.then(|| (path, Size { capacity: most, ..size_of(of) }))
 }
 
-/// The elements of a block that calls with these integers touch at most.
+/// Counts the elements of a block that calls with these integers access at most.
 fn sample(calls: &mut Calls, model: &Model, block: usize, integers: &[(String, Slot)], values: &[i64]) -> Sample {
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
     let mut lengths: Vec<usize> = model.blocks.iter().map(|b| b.capacity).collect();

@@ -1,7 +1,7 @@
-//! How large an array is by the loops of the function: what scalar evolution makes of their trip counts, in the compiler pass.
+//! Array sizes from the loops of the function: scalar evolution in the compiler pass derives them from trip counts.
 //!
-//! It is a hypothesis. Where calls touch more, it is dropped; where they touch less, because a loop ends early or stands behind a
-//! condition that no call meets, it is the size of the array.
+//! Such a size is a hypothesis. If calls access more elements, it is dropped. If they access fewer, because a loop ends
+//! early or stands under a condition that no call meets, it is the size of the array.
 
 use std::rc::Rc;
 
@@ -16,10 +16,11 @@ use penfuzz_target::{
 
 use crate::probe::{CALLS, Calls, Inputs};
 
-/// Of an element, the loop must reach this part in an iteration.
+/// An iteration must advance by at least the size of an element divided by this number.
 const MOST_PARTS: i64 = 4;
 
-/// The rule for what a parameter leads to, with elements of this many bytes; `None` if it is no parameter, or has none.
+/// The rule for the block that a parameter leads to, with elements of this many bytes. `None` if the path is no
+/// parameter, or if there is no rule.
 pub(super) fn rule(f: &Function, path: &str, stride: usize) -> Option<Rule> {
     let parameter = f.parameters.iter().position(|p| p.name == path)?;
     let reach = f.shapes().get(parameter)?.reach?;
@@ -27,7 +28,7 @@ pub(super) fn rule(f: &Function, path: &str, stride: usize) -> Option<Rule> {
 }
 
 fn of(reach: Reach, stride: i64, name: impl Fn(usize) -> Option<String>) -> Option<Rule> {
-    // A loop over parts of one structure shows nothing about how many structures there are.
+    // A loop over parts of one structure does not show how many structures there are.
     if reach.times < stride / MOST_PARTS {
         return None;
     }
@@ -40,7 +41,7 @@ fn of(reach: Reach, stride: i64, name: impl Fn(usize) -> Option<String>) -> Opti
     }
 }
 
-/// Did no call touch more than the rule gives?
+/// Whether no call accessed more elements than the rule yields.
 pub(super) fn holds(rule: &Rule, names: &[String], samples: &[Sample]) -> bool {
     samples.iter().all(|s| {
         let integer = |name: &str| s.integers.get(names.iter().position(|n| n == name)?).copied();
@@ -48,8 +49,8 @@ pub(super) fn holds(rule: &Rule, names: &[String], samples: &[Sample]) -> bool {
     })
 }
 
-/// A block that is as long as the loops reach, and behind which a call touches something. Where the rule gives no element, or more than
-/// there is memory for, nothing follows.
+/// A block whose length comes from the loops, and which a call exceeds. Calls for which the rule yields no element, or
+/// at least as many as there is memory for, show nothing.
 pub(super) fn refuted(calls: &mut Calls) -> Option<String> {
     let model = Rc::clone(calls.evaluator.blocks()?.model());
     if !model.blocks.iter().any(|b| b.origin == Origin::Loop) {
@@ -82,7 +83,7 @@ mod tests {
         assert_eq!(rule_of((0, None), 8, 0, 8).as_deref(), Some("n"));
         assert_eq!(rule_of((1, None), 16, -8, 8).as_deref(), Some("2*m - 1"));
         assert_eq!(rule_of((0, Some(1)), 4, 8, 4).as_deref(), Some("n*m + 2"));
-        // Half an element for each n, and one and a half.
+        // Half an element for each n and one and a half elements are both rounded up.
         assert_eq!(rule_of((0, None), 2, 6, 4).as_deref(), Some("n + 2"));
         assert_eq!(rule_of((0, Some(1)), 16, 0, 8), None, "there is no rule with a factor");
         assert_eq!(rule_of((2, None), 8, 0, 8), None, "no such parameter");

@@ -1,5 +1,5 @@
-//! Functions of structures, arrays, strings, callbacks and standard input: tables in C of what lies where ([`Decoding`]), for the
-//! text of `decode.c`.
+//! Harnesses for functions of structures, arrays, strings, callbacks and standard input: C tables of the memory layout
+//! ([`Decoding`]), which precede the text of `decode.c`.
 
 use std::{fmt::Write, path::Path};
 
@@ -14,7 +14,7 @@ use penfuzz_testgen as unit_test;
 /// The part of the decoder that is the same for all functions.
 const DECODE: &str = include_str!("decode.c");
 
-/// The types of the tables.
+/// The C types of the tables.
 const TABLES: &str = "
 struct penfuzz_slot { unsigned at; unsigned char size, bits, is_float, is_signed; };
 struct penfuzz_domain { struct penfuzz_slot slot; unsigned long long least, greatest; };
@@ -35,7 +35,7 @@ struct penfuzz_block {
 };
 ";
 
-/// Can a harness be written?
+/// Checks that a harness can be written; the error is the reason why not.
 pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static str> {
     let signature = &report.signature;
     if decoding.is_partial {
@@ -55,7 +55,7 @@ pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static
     Ok(())
 }
 
-/// The function `penfuzz_call`, which calls the function under test with the arguments of a frame.
+/// Returns the C source of `penfuzz_call`, which calls the function under test with the arguments of a frame.
 pub(super) fn call(report: &Report, decoding: &Decoding) -> String {
     let signature = &report.signature;
     let mut out = format!(
@@ -77,7 +77,8 @@ pub(super) fn call(report: &Report, decoding: &Decoding) -> String {
     let result = decoding.result.clone().unwrap_or_else(|| result(report).to_owned());
     let _ = writeln!(out, "typedef {result} penfuzz_function({listed});");
     out.push_str("void penfuzz_call(unsigned char *frame);\nvoid penfuzz_call(unsigned char *frame)\n{\n");
-    // A compiler that sees the function would warn of the other types, and make the call a trap.
+    // A compiler that sees the definition of the function would warn about the different types, and compile the call to
+    // a trap.
     let _ =
         writeln!(out, "  void *volatile at = (void *){name};\n  penfuzz_function *called = (penfuzz_function *)at;");
     for (i, t) in types.iter().enumerate() {
@@ -91,7 +92,8 @@ pub(super) fn call(report: &Report, decoding: &Decoding) -> String {
     out
 }
 
-/// The type of a result that is no structure, as far as it matters who calls: integers and pointers are returned in one register.
+/// Returns a C type for a result that is no structure, equivalent for the caller: integers and pointers are returned in
+/// one register.
 fn result(report: &Report) -> &'static str {
     let signature = &report.signature;
     match signature.result_kind.as_str() {
@@ -106,7 +108,7 @@ fn result(report: &Report) -> &'static str {
     }
 }
 
-/// The decoder.
+/// Returns the C source of the decoder.
 pub(super) fn decoder(report: &Report, decoding: &Decoding) -> String {
     let mut out =
         format!("/* Arguments of {} made of bytes. Written by penfuzz. */\n{TABLES}", comment(&report.function));
@@ -131,7 +133,7 @@ pub(super) fn decoder(report: &Report, decoding: &Decoding) -> String {
     out + DECODE
 }
 
-/// An array that ends with an element of zeros.
+/// Appends an array that ends with an element of zeros.
 fn table(out: &mut String, name: &str, entries: impl Iterator<Item = String>) {
     let entries: String = entries.map(|e| e + ", ").collect();
     let _ = writeln!(out, "static const struct {name}[] = {{{entries}{{0}}}};");
@@ -153,7 +155,7 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
     let pointers = block.pointers.iter().map(|p| {
         let (target, n) = match p.target {
             Target::Block(n) => ("PENFUZZ_BLOCK", n),
-            // What is more than memory is refused before.
+            // Anything other than memory was rejected before.
             Target::Null
             | Target::Made(_)
             | Target::Stream(_)
@@ -186,7 +188,7 @@ fn described(number: usize, b: &Memory) -> String {
     )
 }
 
-/// A number of an input; of size 0 for none.
+/// Returns the C initializer of a number in the input; its size is 0 if there is none.
 fn slot(slot: Option<Slot>) -> String {
     let Some(Slot { kind, offset }) = slot else { return "{0}".to_owned() };
     format!(

@@ -1,9 +1,11 @@
-/* Makes the arguments of a function of the bytes of an input, as penfuzz does, and calls it. The tables before this text say what lies where;
- * PENFUZZ_ROUNDING is 1 if the last byte is a rounding mode. It is compiled without instrumentation.
+/* Decodes the bytes of an input into the arguments of a function, as penfuzz does, and calls it. The tables before this
+ * text describe the layout; PENFUZZ_ROUNDING is 1 if the last byte is a rounding mode. This file is compiled without
+ * instrumentation.
  *
- * Blocks of memory lie at the same addresses as in penfuzz. Each ends at memory that cannot be accessed. An access outside of a
- * block whose size penfuzz has inferred shows nothing: the call is left, and the input rejected (-1, as libFuzzer and AFL++ have it). So is
- * one that violates an assumption. An access outside of any other block is a crash. */
+ * Blocks of memory have the same addresses as in penfuzz. Each ends at memory that cannot be accessed. If the size of a
+ * block was inferred by penfuzz, an access outside of it proves nothing: the call is left, and the input rejected (-1,
+ * as libFuzzer and AFL++ expect it). An input that violates an assumption is rejected, too. An access outside of any
+ * other block is a crash. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <setjmp.h>
@@ -19,10 +21,10 @@
 void penfuzz_call(unsigned char *frame);
 void penfuzz_reject(void) __attribute__((noreturn));
 
-/* The function was left: what the last input took does not count. The referee reads it. */
+/* Set if the call was left: then the branches of the last input do not count. The referee reads it. */
 volatile int penfuzz_was_rejected;
 
-/* honggfuzz's runtime takes any result but 0 for an error. */
+/* Defined by honggfuzz's runtime, which takes any result other than 0 for an error. */
 extern const char *const LIBHFUZZ_module_instrument __attribute__((weak));
 
 enum { BLOCKS = sizeof penfuzz_blocks / sizeof *penfuzz_blocks, STUBS = 8 };
@@ -37,7 +39,7 @@ static volatile sig_atomic_t is_running;
 static struct sigaction before;
 static FILE *original, *stream;
 
-/* Callbacks: what each returns, in the registers of both an integer and a float. */
+/* Callbacks: the return value of each, which it returns in the registers of both an integer and a float. */
 uint64_t penfuzz_stub_values[STUBS] __attribute__((visibility("hidden")));
 extern const char penfuzz_stubs[] __attribute__((visibility("hidden")));
 #if defined __x86_64__
@@ -50,7 +52,7 @@ __asm__(".text\n.globl penfuzz_stubs\n.hidden penfuzz_stubs\n.balign 32\npenfuzz
 
 static uint64_t mask(unsigned bits) { return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
 
-/* The raw bits of a number. */
+/* Returns the raw bits of a number. */
 static uint64_t raw(const struct penfuzz_slot *slot, const unsigned char *x) {
   uint64_t bits = 0;
   memcpy(&bits, x + slot->at, slot->size);
@@ -63,7 +65,7 @@ static int64_t integer(const struct penfuzz_slot *slot, const unsigned char *x) 
   return slot->is_signed ? (int64_t)(bits << shift) >> shift : (int64_t)bits;
 }
 
-/* The place of a value in the order of its type, and the value at a place. */
+/* The position of a value in the order of its type, and the value at a position. */
 static uint64_t position(const struct penfuzz_slot *slot, uint64_t bits) {
   uint64_t sign = (uint64_t)1 << (slot->bits - 1);
   if (slot->is_float && bits & sign) return ~bits & mask(slot->bits);
@@ -77,7 +79,7 @@ static uint64_t at_position(const struct penfuzz_slot *slot, uint64_t place) {
   return slot->is_signed ? place ^ sign : place;
 }
 
-/* Numbers outside of their domains are wrapped around. */
+/* Wraps numbers that are outside of their domains. */
 static void normalise(unsigned char *x) {
   for (const struct penfuzz_domain *d = penfuzz_domains; d->slot.size; d++) {
     uint64_t place = position(&d->slot, raw(&d->slot, x)), count = d->greatest - d->least + 1;
@@ -88,7 +90,7 @@ static void normalise(unsigned char *x) {
   }
 }
 
-/* Elements that a rule gives, not more than there is memory for. */
+/* Returns the number of elements by the rule of the block, limited by its capacity. */
 static size_t length(const struct penfuzz_block *b, const unsigned char *x, int *is_short) {
   __int128 n = b->capacity;
   if (b->rule == PENFUZZ_LINEAR) n = (__int128)integer(&b->n, x) * b->times + b->plus;
@@ -97,7 +99,8 @@ static size_t length(const struct penfuzz_block *b, const unsigned char *x, int 
   return n < 0 ? 0 : *is_short ? b->capacity : (size_t)n;
 }
 
-/* A double in a wider format: the exponent has 15 bits, the fraction `digits`, and above it the leading one is left out or not. */
+/* Converts a double to a wider format: 15 bits of exponent, `digits` bits of fraction, with or without an explicit
+ * leading one above it. */
 static unsigned __int128 wider(uint64_t bits, unsigned digits, int has_leading_one) {
   unsigned __int128 head = (unsigned)(bits >> 63) << 15, fraction = bits & (((uint64_t)1 << 52) - 1), one = 1;
   int exponent = (int)(bits >> 52 & 0x7ff);
@@ -117,8 +120,9 @@ static unsigned __int128 wider(uint64_t bits, unsigned digits, int has_leading_o
   return number | head << (digits + (has_leading_one ? 1 : 0));
 }
 
-/* A long double of x86 with what a double does not have: a number that is added to its exponent, the low bits of its fraction, and, where
- * the high bits beside these are all set and the highest two of the exponent's number differ, the other integer bit. */
+/* Adds to a long double of x86 what a double does not have: a number to its exponent and low bits to its fraction. If
+ * the high bits next to these are all set and the highest two bits of the exponent's number differ, the integer bit is
+ * inverted. */
 static unsigned __int128 extended(unsigned __int128 number, const unsigned char *x) {
   unsigned head = (unsigned)(number >> 64), added = x[0] | (unsigned)x[1] << 8, low = x[2] | (unsigned)x[3] << 8;
   unsigned exponent = (head + added) & 0x7fff;
@@ -141,7 +145,7 @@ static void convert(const struct penfuzz_converted *c, const unsigned char *x, u
   memcpy(to, &number, sizeof number);
 }
 
-/* All but the pointers. */
+/* Fills a block, except for its pointers. */
 static void fill(const struct penfuzz_block *b, const unsigned char *x, unsigned char *to, size_t bytes) {
   memset(to, 0, bytes);
   for (const struct penfuzz_copy *c = b->copies; c->size && c->to < bytes; c++)
@@ -169,7 +173,7 @@ static void point(const struct penfuzz_block *b, const unsigned char *x, unsigne
   }
 }
 
-/* The block that an address lies next to. */
+/* Returns the block closest to an address. */
 static unsigned nearest(const unsigned char *address) {
   unsigned best = 0;
   size_t least = SIZE_MAX;
@@ -181,7 +185,7 @@ static unsigned nearest(const unsigned char *address) {
   return best;
 }
 
-/* An assumption of the function does not hold. */
+/* Called when an assumption of the function does not hold. */
 void penfuzz_reject(void) {
   if (!is_running) abort();
   siglongjmp(left, 1);
@@ -192,12 +196,12 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   int is_ours = is_running && info->si_code > 0 && address >= map && address < map + mapped;
   unsigned i = is_ours ? nearest(address) : 0;
   if (is_ours && (!penfuzz_blocks[i].is_sure || places[i].is_short)) siglongjmp(left, 1);
-  /* Any other fault is a crash: the handler that the fuzzer installed before gets it. */
+  /* Any other fault is a crash and is passed to the handler that the fuzzer installed before. */
   (void)number, (void)context;
   sigaction(SIGSEGV, &before, NULL);
 }
 
-/* Once, at the first call: a fuzzer's own handler is there by then. */
+/* Called once, at the first call, when a fuzzer has installed its own handler. */
 static void prepare(void) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), all = STRIDE;
   for (unsigned i = 0; i < BLOCKS; i++)
@@ -229,7 +233,7 @@ static void place(const unsigned char *x) {
   for (unsigned i = 0; i < BLOCKS; i++) point(&penfuzz_blocks[i], x, places[i].first, places[i].bytes);
 }
 
-/* Makes the text of a block standard input. */
+/* Makes the text of a block the standard input. */
 static void open_input(void) {
   if (PENFUZZ_INPUT < 0) return;
   char *text = (char *)places[PENFUZZ_INPUT < 0 ? 0 : PENFUZZ_INPUT].first;

@@ -4,20 +4,20 @@ use std::{collections::HashSet, time::Duration};
 
 use super::super::corpus::Stamped;
 
-/// Spans of time end at 1, 2 and 5 times a power of ten of this: gcov takes about a millisecond for each.
+/// Time spans end at 1, 2 and 5 times a power of ten of this: gcov takes about a millisecond for each.
 const FIRST: Duration = Duration::from_millis(1);
 
-/// By their stamps; of those with the same bytes the earliest.
+/// Sorts the inputs by their stamps; of those with the same bytes only the earliest is kept.
 pub(super) fn ordered(corpus: &[Stamped]) -> Vec<&Stamped> {
     let mut all: Vec<_> = corpus.iter().collect();
-    // By bytes too, so that files in another order are no other corpus.
+    // The order includes the bytes, so that it does not depend on that of the files.
     all.sort();
     let mut seen = HashSet::new();
     all.retain(|input| seen.insert(&input.bytes));
     all
 }
 
-/// The last input of each span of time that has some, ascending; the last is the last of all.
+/// Returns the last input of each time span that has any, ascending; the last one is the last input of all.
 pub(super) fn ends(inputs: &[&Stamped]) -> Vec<usize> {
     let mut ends = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn ends(inputs: &[&Stamped]) -> Vec<usize> {
     ends
 }
 
-/// The end of the span that a stamp lies in; zero for the seeds.
+/// Returns the end of the time span of a stamp; zero for the seeds.
 fn span(at: Duration) -> Duration {
     let mut end = if at.is_zero() { Duration::ZERO } else { FIRST };
     let mut factors = [(2, 1), (5, 2), (2, 1)].into_iter().cycle();
@@ -40,7 +40,7 @@ fn span(at: Duration) -> Duration {
     end
 }
 
-/// The request, as `replay.c` describes it.
+/// Encodes the request; `replay.c` describes its format.
 pub(super) fn request(counters: &[(i64, u64)], inputs: &[&Stamped], ends: &[usize]) -> Vec<u8> {
     let mut words = vec![counters.len() as u64];
     words.extend(counters.iter().flat_map(|(offset, size)| [offset.cast_unsigned(), *size]));

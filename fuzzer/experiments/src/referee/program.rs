@@ -20,24 +20,24 @@ use super::super::{
     toolchain::{Objects, Toolchain},
 };
 
-/// The source of `main` and of the limits of the target.
+/// The source of `main` and of the target's limits.
 const REPLAY: &str = include_str!("replay.c");
 
-/// The file with gcc's counters is compiled to `NAME.o`; `replay.c` has the name, too.
+/// The file with gcc's counters is compiled to `NAME.o`; `replay.c` uses the same name.
 const MEASURED: &str = "measured";
 
-/// A linked replay program and the place of its counters.
+/// A linked replay program and the addresses of its counters.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// Holds the program and gcc's notes.
+    /// The temporary directory of the program and gcc's notes.
     directory: TempDir,
-    /// Of each array of counters the distance of its address from that of `main`, and its size in bytes.
+    /// For each array of counters, its address minus that of `main`, and its size in bytes.
     counters: Vec<(i64, u64)>,
     name: String,
 }
 
 impl Program {
-    /// Compiles and links.
+    /// Compiles and links the program.
     pub(super) fn build(subject: &Subject, cache: &Path, scratch: &Path) -> Result<Self> {
         for directory in [cache, scratch] {
             fs::create_dir_all(directory).context(|| format!("cannot create {}", directory.display()))?;
@@ -46,7 +46,7 @@ impl Program {
             .prefix("referee-")
             .tempdir_in(scratch)
             .context(|| format!("cannot write to {}", scratch.display()))?;
-        // Only g++ links C++'s library by itself.
+        // Only g++ links the C++ library by itself.
         let compiler = Compiler { cxx: "g++".into(), ..Compiler::gcc() };
         let plain = compiler.clone();
         let toolchain = Toolchain { compiler, plain, instrument: Vec::new(), link: vec!["--coverage".to_owned()] };
@@ -60,7 +60,7 @@ impl Program {
         Ok(Self { directory, counters, name: subject.name.clone() })
     }
 
-    /// Where it lies.
+    /// The directory of the program.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -75,18 +75,18 @@ impl Program {
         self.directory.path().join(MEASURED).with_extension("gcno")
     }
 
-    /// Of each array of counters the distance of its address from that of `main`, and its size in bytes.
+    /// For each array of counters, its address minus that of `main`, and its size in bytes.
     pub(super) fn counters(&self) -> &[(i64, u64)] {
         &self.counters
     }
 
-    /// The subject's.
+    /// The name of the subject.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Harness and function.
+/// Compiles harness and function. Returns the objects.
 fn compile(subject: &Subject, gcc: &Compiler, directory: &Path) -> Result<Vec<PathBuf>> {
     let (file, flags) = (subject.file(), subject.flags());
     let mut report = subject.report.clone();
@@ -117,17 +117,17 @@ fn compile(subject: &Subject, gcc: &Compiler, directory: &Path) -> Result<Vec<Pa
     Ok(objects)
 }
 
-/// The object of `replay.c`.
+/// Compiles `replay.c`. Returns the object.
 fn replay(gcc: &Compiler, cache: &Path) -> Result<PathBuf> {
     let source = cache.join("replay.c");
-    // Only when it differs: its age decides whether the compiler runs again.
+    // Written only if it differs: its age decides whether the compiler runs again.
     if !fs::read_to_string(&source).is_ok_and(|old| old == REPLAY) {
         atomic::write(&source, REPLAY.as_bytes()).context(|| "cannot write the replay program".to_owned())?;
     }
     gcc.cached(&source, &[], &[], cache)
 }
 
-/// The arrays of [`Program::counters`]. gcc names those of a function `f` `__gcov0.f`.
+/// Finds the arrays of [`Program::counters`]. gcc names those of a function `f` `__gcov0.f`.
 fn counters(program: &Path) -> Result<Vec<(i64, u64)>> {
     let bytes = fs::read(program).context(|| format!("cannot read {}", program.display()))?;
     let file = object::File::parse(&*bytes).context(|| format!("cannot read {}", program.display()))?;

@@ -1,15 +1,15 @@
-/* Replays inputs on one function and has libgcov write what they take. Not instrumented itself.
+/* Replays inputs on one function and has libgcov write the branches that they cover. Not instrumented itself.
  *
- *   program REQUEST LIMIT_MS MEMORY_BYTES
+ *     program REQUEST LIMIT_MS MEMORY_BYTES
  *
- * REQUEST holds 64-bit numbers: how many counter arrays there are, and of each the distance of its address from that of
- * main and its size; how many inputs, and of each its size and whether a snapshot is taken after it. Then come the
- * inputs themselves. Into the working directory go 0.gcda, 1.gcda, ... (one for each snapshot) and `statuses`, a byte
- * for each input.
+ * REQUEST holds 64-bit numbers: the number of counter arrays, and for each the distance of its address from that of
+ * main and its size; the number of inputs, and for each its size and whether a snapshot is taken after it. Then come
+ * the inputs themselves. The program writes 0.gcda, 1.gcda, ... (one for each snapshot) and `statuses`, a byte for each
+ * input, to the working directory.
  *
- * This process, the watcher, never calls the function. A child of it, the worker, runs one input after the other; if it
- * dies, or one takes too long, the next worker begins behind that input. The pages of the counters are shared between
- * them, so a worker may end in any way without losing a count. */
+ * This process, the watcher, never calls the function. A child of it, the worker, runs one input after the other. If
+ * the worker dies, or an input takes too long, the next worker continues after that input. They share the pages of the
+ * counters, so no count is lost however a worker ends. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -27,12 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sources that have a main of their own are compiled under another name for it; this one is the program's. */
+/* Sources with a main of their own are compiled with another name for it; this one is the program's. */
 #undef main
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
-/* Set by the decoder of arguments when the call was left because it touched memory of unknown size. */
+/* Set by the decoder of arguments when the call was left because it accessed memory of unknown size. */
 extern volatile int penfuzz_was_rejected __attribute__((weak));
 void __gcov_dump(void);
 void __gcov_reset(void);
@@ -46,7 +46,7 @@ enum { HANGS_PER_HALVING = 8, LEAST_LIMIT_MS = 20 }; /* so that a corpus of hang
 struct span { int64_t offset; uint64_t size; };
 struct input { uint64_t size, snapshot; };
 
-/* What both processes write; its pages are shared. */
+/* State that both processes write; its pages are shared. */
 struct progress {
   volatile uint64_t next;     /* the input that runs, or will */
   volatile uint64_t began;    /* when it began, in ns */
@@ -54,7 +54,7 @@ struct progress {
   volatile uint64_t started;  /* an input has been run */
 };
 
-/* Lies on the watcher's stack: a variable of the program could be on the pages that are shared. */
+/* Located on the watcher's stack: a global variable could be on the pages that are shared. */
 struct job {
   const struct span *spans;
   uint64_t span_count;
@@ -117,7 +117,7 @@ static void read_request(struct job *job, const char *path) {
   job->bytes = (const unsigned char *)(words + 2 * job->input_count);
 }
 
-/* Puts the pages of all counters into shared memory, where they keep their addresses. */
+/* Moves the pages of all counters into shared memory, at the same addresses. */
 static void share_counters(struct job *job) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), low = UINTPTR_MAX, high = 0;
   for (uint64_t i = 0; i < job->span_count; i++) {
@@ -132,7 +132,7 @@ static void share_counters(struct job *job) {
   job->page_bytes = high - low;
   job->pristine = shared(job->page_bytes);
   memcpy(job->pristine, job->pages, job->page_bytes);
-  /* In one step: the addresses of C's functions may lie on these pages too. */
+  /* In one step, because the addresses of functions of the C library may be on these pages, too. */
   void *copy = shared(job->page_bytes);
   memcpy(copy, job->pages, job->page_bytes);
   if (mremap(copy, job->page_bytes, job->page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, job->pages) == MAP_FAILED)
@@ -148,7 +148,7 @@ static void prepare(struct job *job) {
   job->statuses = shared(job->input_count);
 }
 
-/* The running input is done with. */
+/* Records the status of the running input. */
 static void finish(const struct job *job, int status) {
   struct progress *progress = job->progress;
   job->statuses[progress->next] = (unsigned char)status;
@@ -185,7 +185,7 @@ static void work(struct job *job, pid_t watcher) {
   }
   while (job->progress->next < job->input_count) {
     size_t size = job->inputs[job->progress->next].size;
-    /* As libFuzzer does it: a block of just this size. */
+    /* A block of exactly this size, as in libFuzzer. */
     unsigned char *data = malloc(size ? size : 1);
     if (!data) _exit(1);
     memcpy(data, job->bytes, size);
@@ -195,11 +195,12 @@ static void work(struct job *job, pid_t watcher) {
     job->progress->started = 1;
     job->progress->began = now();
     LLVMFuzzerTestOneInput(data, size);
-    /* A process that the target has forked has no part in this. */
+    /* A process that the target has forked must not continue here. */
     if (getpid() != self) _exit(0);
     free(data);
     job->bytes += size;
-    /* What it took before does not count, and gcov would infer wrong counts from the middle of a function. */
+    /* The branches of a rejected input do not count, and gcov would infer wrong counts from a call that was left in the
+     * middle of a function. */
     int is_rejected = &penfuzz_was_rejected && penfuzz_was_rejected;
     if (is_rejected) load(job, job->before);
     finish(job, is_rejected ? REJECTED : RETURNED);
@@ -212,7 +213,7 @@ static int is_late(const struct job *job) {
   return time > job->progress->began && time - job->progress->began >= limit;
 }
 
-/* Waits for the worker's end and brings it about when an input takes too long; its status as of wait(). */
+/* Waits until the worker ends, and kills it if an input takes too long. Returns its status as of wait(). */
 static int watch(const struct job *job, pid_t worker, int *is_hung) {
   sigset_t child;
   sigemptyset(&child);
@@ -223,7 +224,7 @@ static int watch(const struct job *job, pid_t worker, int *is_hung) {
     if (waitpid(worker, &status, WNOHANG) == worker) return status;
     sigtimedwait(&child, NULL, &pause);
     if (!is_late(job)) continue;
-    /* It stands still, so that what is killed is the input that is late and not the next one. */
+    /* The worker is stopped first, so that the input that is killed is the late one and not the next. */
     kill(worker, SIGSTOP);
     if (waitpid(worker, &status, WUNTRACED) == worker && !WIFSTOPPED(status)) return status;
     if (!is_late(job)) {
@@ -237,9 +238,9 @@ static int watch(const struct job *job, pid_t worker, int *is_hung) {
   }
 }
 
-/* An input that ended the process by a call has its counts: in gcov's graph a call need not return. One that
- * was cut off between two counters has none: gcov takes the counters for a flow and would see branches that were not
- * taken. */
+/* Completes an input that ended its worker. One that ended the process by a call keeps its counts: in gcov's graph a
+ * call need not return. One that was interrupted between two counters loses them: gcov interprets counters as a flow
+ * and would report branches that were not taken. */
 static void bury(struct job *job, int status, int is_hung) {
   int has_ended = !is_hung && (WIFEXITED(status) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
   if (!has_ended) load(job, job->before);
@@ -250,7 +251,7 @@ static void bury(struct job *job, int status, int is_hung) {
   if (is_hung && job->hangs % HANGS_PER_HALVING == 0 && job->limit / 2 >= job->least_limit) job->limit /= 2;
 }
 
-/* All variables on the pages of the counters as they were at first, but for the counters. */
+/* Resets all variables on the pages of the counters to their first values, except for the counters. */
 static void restore(const struct job *job) {
   save(job, job->before);
   memcpy(job->pages, job->pristine, job->page_bytes);
@@ -272,7 +273,7 @@ static void replay(struct job *job) {
     if (worker == 0) work(job, watcher);
     setpgid(worker, worker);
     int is_hung = 0, status = watch(job, worker, &is_hung);
-    /* What the target has started ends as well. */
+    /* Processes that the target has started are killed, too. */
     kill(-worker, SIGKILL);
     if (!job->progress->started) {
       fprintf(stderr, "the program ends before its first input\n");
@@ -284,7 +285,7 @@ static void replay(struct job *job) {
   }
 }
 
-/* One file of libgcov for each snapshot. */
+/* Writes one file of libgcov for each snapshot. */
 static void dump(const struct job *job) {
   char name[32];
   setenv("GCOV_PREFIX", ".", 1);

@@ -1,4 +1,4 @@
-//! The referee on sources with a known number of branches, by the real gcc and gcov.
+//! Tests of the referee on sources with a known number of branches, with the real gcc and gcov.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -14,7 +14,7 @@ use super::{super::assumptions, *};
 /// Three outcomes, four branches: above 1, below -1, between.
 const THREE: &str = "int three(double x)\n{\n  if (x > 1)\n    return 1;\n  return x < -1 ? 2 : 0;\n}\n";
 
-/// Every way not to return, by number. 0 returns, and takes the false branches only.
+/// Every way not to return, by number. 0 returns, and takes only the false branches.
 const WAYS: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -52,14 +52,14 @@ int ways(int n, double x)
 }
 "#;
 
-/// What a test compiles: the directory holds the source and the cache.
+/// The source that a test compiles, in a directory with the cache.
 struct Fixture {
     directory: TempDir,
     subject: Subject,
 }
 
 impl Fixture {
-    /// `parameters` are `TYPE NAME KIND`, separated by commas; with `=SIZE` behind it a structure.
+    /// `parameters` are `TYPE NAME KIND`, separated by commas; a structure is followed by `=SIZE`.
     fn new(file: &str, source: &str, function: &str, parameters: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(file), source).unwrap();
@@ -102,7 +102,7 @@ impl Fixture {
         }
     }
 
-    /// With the assumptions of the source and of its suite.
+    /// Adds the assumptions of the source and of its suite.
     fn with_assumptions(mut self, of_suite: &[&str]) -> Self {
         self.subject.spec.assume = of_suite.iter().map(|e| (*e).to_owned()).collect();
         let Subject { suite, spec, report, .. } = &self.subject;
@@ -225,7 +225,7 @@ fn a_function_that_takes_bytes() {
     assert_eq!(counts(&verdict), (8, 6, 0));
 }
 
-/// How `int sum(const double *a, int n)` gets `n` and two elements.
+/// Decodes `n` and two elements for `int sum(const double *a, int n)`.
 fn two_elements(is_sure: bool) -> Decoding {
     let memory = |stride, capacity, copies, pointers, is_of_numbers| Memory {
         stride,
@@ -278,7 +278,7 @@ fn an_input_that_does_not_return_costs_itself_only() {
     let plain = referee.judge(&[way(0, 0.0), way(0, 9.0)]).unwrap();
     assert_eq!((plain.total - plain.taken.len(), plain.failing_inputs), (18 + 4, 0), "all false, and both of the last");
     for n in 1..=12 {
-        // -1 and the like come last by their bytes.
+        // Negative numbers are the last ones in the order of bytes.
         let verdict = referee.judge(&[way(0, 0.0), way(n, 0.0), way(0x70, 9.0), way(-1, 9.0)]).unwrap();
         assert_eq!(verdict.failing_inputs, 1, "way {n}");
         assert!(plain.taken.iter().all(|b| verdict.taken.contains(b)), "way {n}: {verdict:?}");
@@ -320,7 +320,7 @@ fn a_corpus_of_hangs_comes_to_an_end() {
     let hangs: Vec<_> = (0..60).map(|i| way(3, f64::from(i))).collect();
     let began = Instant::now();
     assert_eq!(referee.judge(&hangs).unwrap().failing_inputs, 60);
-    // 8 * (80 + 40) + 44 * 20 ms, and 4.8 s without the rule.
+    // 8 * (80 + 40) + 44 * 20 ms; 4.8 s if the limit were not halved.
     assert!(began.elapsed() < Duration::from_millis(3500), "{:?}", began.elapsed());
 }
 
@@ -387,7 +387,7 @@ int three(double x)
 }
 ";
 
-/// The same without a word about it.
+/// The same function without assumptions.
 const UNASSUMED: &str = "int three(double x)
 {
   if (x > 5)

@@ -50,10 +50,10 @@ struct Record<'a> {
     error: Option<&'a str>,
 }
 
-/// The table with a header, by function, tool and trial; an unknown value is an empty field.
+/// Returns the table with a header, by function, tool and trial; an unknown value is an empty field.
 ///
 /// # Panics
-/// Never: memory takes every row.
+/// Never: writing to memory does not fail.
 pub fn table(grid: &Grid) -> Vec<u8> {
     // Written explicitly, because serde writes no header without a record.
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
@@ -80,7 +80,7 @@ fn record<'a>(row: &Row<'a>, trial: &'a Trial) -> Record<'a> {
         starts: trial.starts,
         inputs: trial.inputs,
         failing_inputs: trial.failing_inputs,
-        // The total of the function: a trial that failed may have none.
+        // The total of the function: a failed trial may have none.
         total: row.total,
         covered: trial.covered(),
         best_known: row.best,
@@ -89,7 +89,7 @@ fn record<'a>(row: &Row<'a>, trial: &'a Trial) -> Record<'a> {
     }
 }
 
-/// When the last branch was found, in seconds.
+/// Returns the time at which the last branch was found, in seconds.
 fn last_branch(trial: &Trial) -> Option<f64> {
     let last = trial.timeline.last()?.covered;
     trial.timeline.iter().find(|p| p.covered == last && last > 0).map(|p| p.seconds)

@@ -1,5 +1,5 @@
-//! Coverage over time, on times that are evenly spaced in their logarithm. Each curve has the statistic of the table that it belongs
-//! to: over all functions the mean over trials, on one function their median.
+//! Coverage over time, at times that are evenly spaced logarithmically. Each curve shows the statistic of the
+//! corresponding table: over all functions the mean over trials, on one function their median.
 
 use super::grid::{Grid, Row, complete};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
     statistics::{Spread, mean, median},
 };
 
-/// Points in time: enough for steps to look like steps at the width of a page.
+/// Number of points in time: enough for steps to look like steps at the width of a page.
 const TIMES: usize = 160;
-/// Decades shown at most: the first ten thousandth of the time is drawn as the start.
+/// Maximum number of decades: the first ten thousandth of the time is drawn as the start.
 const DECADES: f64 = 4.0;
 
-/// The share of all branches covered by one tool, in percent, at each of some times.
+/// The share of all branches covered by one tool over time, in percent.
 pub struct Curve {
     /// The tool.
     pub tool: usize,
@@ -25,13 +25,13 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The level at the last time.
+    /// Returns the level at the last time.
     pub fn end(&self) -> f64 {
         self.level.last().copied().unwrap_or(0.0)
     }
 }
 
-/// The times, ascending, in seconds: up to the budget, or to the last time stamp if that is later.
+/// Returns the times, ascending, in seconds: up to the budget, or to the last time stamp if that is later.
 pub fn times(grid: &Grid) -> Vec<f64> {
     let stamps = || grid.functions.iter().flat_map(|f| f.trials.iter().flatten()).flat_map(|t| &t.timeline);
     let budget = grid.experiment.budget.cpu_seconds;
@@ -42,13 +42,14 @@ pub fn times(grid: &Grid) -> Vec<f64> {
     (0..TIMES).map(|i| if i + 1 == TIMES { most } else { least * (step * i as f64).exp() }).collect()
 }
 
-/// The functions that all tools with any trial have trials on.
+/// Returns the functions on which all tools that have any trial have one.
 pub fn compared<'g, 'a>(grid: &'g Grid<'a>) -> Vec<&'g Row<'a>> {
     let with_trials: Vec<_> = (0..grid.tools.len()).filter(|&t| grid.of_tool(t).next().is_some()).collect();
     grid.common(&with_trials)
 }
 
-/// One curve for each tool that has trials: the mean over these functions, of those trials that have all of them.
+/// Returns one curve for each tool that has trials: the mean over these functions, for the trials that cover all of
+/// them.
 pub fn overall(grid: &Grid, functions: &[&Row], times: &[f64]) -> Vec<Curve> {
     let of_tool = |tool: usize| {
         let numbers = complete(functions, tool);
@@ -58,7 +59,7 @@ pub fn overall(grid: &Grid, functions: &[&Row], times: &[f64]) -> Vec<Curve> {
     (0..grid.tools.len()).filter_map(of_tool).collect()
 }
 
-/// One curve for each tool that has trials on one function.
+/// Returns one curve for each tool that has trials on one function.
 pub fn of_function(row: &Row, times: &[f64]) -> Vec<Curve> {
     let of_tool = |tool: usize| {
         let per_trial: Vec<_> = row.trials[tool].iter().map(|t| shares(t, row.total, times)).collect();
@@ -77,7 +78,7 @@ fn mean_over(functions: &[&Row], tool: usize, number: u32, times: &[f64]) -> Vec
     sum.iter().map(|s| s / functions.len() as f64).collect()
 }
 
-/// The share covered at each time, in percent.
+/// Returns the share covered at each time, in percent.
 fn shares(trial: &Trial, total: usize, times: &[f64]) -> Vec<f64> {
     let mut points = trial.timeline.iter().peekable();
     let mut covered = 0;

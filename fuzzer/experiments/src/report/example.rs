@@ -1,5 +1,5 @@
-//! Made-up experiments for tests: what a tool finds grows with the logarithm of time, and depends on tool, function and
-//! trial by a fixed formula.
+//! Synthetic experiments for tests: coverage of a tool grows with the logarithm of time, and depends on tool, function
+//! and trial by a fixed formula.
 
 use penfuzz_suite::config::Paper;
 
@@ -22,7 +22,7 @@ const TOOLS: [&str; 14] = [
     "honggfuzz",
 ];
 
-/// An experiment with all its trials.
+/// Returns an experiment with all its trials.
 pub fn experiment(functions: usize, tools: usize, trials: u32) -> (Experiment, Vec<Trial>) {
     let experiment = Experiment {
         schema: SCHEMA,
@@ -115,7 +115,7 @@ fn trial(experiment: &Experiment, function: usize, tool: usize, number: u32) -> 
     }
 }
 
-/// Numbers without a pattern that the eye can see.
+/// Returns numbers without a visible pattern.
 fn hash(a: usize, b: usize, c: usize) -> usize {
     let mixed = (a * 73 + b * 179 + c * 283 + 17).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed >> 40

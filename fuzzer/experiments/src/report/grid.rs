@@ -1,4 +1,4 @@
-//! The trials by function and tool, and the best known coverage of each function.
+//! Trials by function and tool, and the best known coverage of each function.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ const REFERENCE: &str = "penfuzz";
 pub struct Grid<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// The tools that take part, in the experiment's order.
+    /// The installed tools, in the experiment's order.
     pub tools: Vec<&'a ToolInfo>,
-    /// Index in `tools` of the one that the others are compared with; 0 also when there is none.
+    /// Index in `tools` of the one that the others are compared with; also 0 if there is none.
     pub reference: usize,
     /// The functions, in the experiment's order.
     pub functions: Vec<Row<'a>>,
@@ -23,16 +23,16 @@ pub struct Grid<'a> {
 pub struct Row<'a> {
     /// The function.
     pub info: &'a FunctionInfo,
-    /// Its branches; 0 as long as no trial has counted them.
+    /// Number of its branches; 0 as long as no trial has counted them.
     pub total: usize,
-    /// Branches that some trial of some tool takes.
+    /// Number of branches that any trial of any tool covers.
     pub best: usize,
-    /// The trials of each tool, by their number.
+    /// The trials of each tool, in the order of their numbers.
     pub trials: Vec<Vec<&'a Trial>>,
 }
 
 impl<'a> Grid<'a> {
-    /// Sorts the trials by function and tool. Those of tools and functions outside the experiment are left out.
+    /// Groups the trials by function and tool. Trials of tools and functions outside the experiment are ignored.
     pub fn new(experiment: &'a Experiment, trials: &'a [Trial]) -> Self {
         let tools: Vec<_> = experiment.tools.iter().filter(|t| t.skipped.is_none()).collect();
         let row = |info| Row { info, total: 0, best: 0, trials: vec![Vec::new(); tools.len()] };
@@ -49,17 +49,17 @@ impl<'a> Grid<'a> {
         Self { experiment, tools, reference, functions }
     }
 
-    /// Name of the tool that the others are compared with; empty when there is none.
+    /// Returns the name of the reference tool; empty if there is none.
     pub fn reference_name(&self) -> &'a str {
         self.tools.get(self.reference).map_or("", |t| &t.name)
     }
 
-    /// All trials of a tool.
+    /// Returns all trials of a tool.
     pub fn of_tool(&self, tool: usize) -> impl Iterator<Item = &'a Trial> {
         self.functions.iter().flat_map(move |f| f.trials[tool].iter().copied())
     }
 
-    /// The functions with a trial of every one of these tools.
+    /// Returns the functions with a trial of every one of these tools.
     pub fn common(&self, tools: &[usize]) -> Vec<&Row<'a>> {
         self.functions.iter().filter(|f| f.total > 0 && tools.iter().all(|&t| !f.trials[t].is_empty())).collect()
     }
@@ -78,19 +78,20 @@ impl<'a> Row<'a> {
         self.trials.iter_mut().for_each(|of_tool| of_tool.sort_by_key(|t| t.trial));
     }
 
-    /// Branches covered by each trial of a tool.
+    /// Returns the number of branches covered by each trial of a tool.
     pub fn covered(&self, tool: usize) -> Vec<f64> {
         self.trials[tool].iter().map(|t| t.covered() as f64).collect()
     }
 
-    /// The trial of a tool with this number.
+    /// Returns the trial of a tool with this number.
     pub fn trial(&self, tool: usize, number: u32) -> Option<&'a Trial> {
         let trials = &self.trials[tool];
         trials.binary_search_by_key(&number, |t| t.trial).ok().map(|i| trials[i])
     }
 }
 
-/// The numbers of the trials that a tool has on every one of the functions: only their means are over the same.
+/// Returns the numbers of the trials that a tool has on every one of the functions: only their means are over the same
+/// functions.
 pub fn complete(functions: &[&Row], tool: usize) -> Vec<u32> {
     let Some((first, others)) = functions.split_first() else {
         return Vec::new();

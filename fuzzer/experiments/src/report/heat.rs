@@ -1,4 +1,4 @@
-//! Functions and tools as a table of colours: how far the median trial is from the best known.
+//! A heat map of functions and tools: the distance of the median trial from the best known coverage.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::model::ToolInfo;
 
-/// The table, by `templates/heat.html`.
+/// The heat map; rendered by `templates/heat.html`.
 #[derive(Template)]
 #[template(path = "heat.html")]
 pub struct Heat<'a> {
@@ -29,24 +29,24 @@ struct Row {
     function: String,
     total: usize,
     best_known: usize,
-    /// One per tool; none without a trial.
+    /// One per tool; `None` without a trial.
     cells: Vec<Option<Shade>>,
 }
 
-/// The colour of a cell and what it shows.
+/// The colour and the text of a cell.
 struct Shade {
-    /// Depth of the colour, in percent.
+    /// Intensity of the colour, in percent.
     missing: f64,
-    /// The colour needs a text of its own.
+    /// Whether the colour is so dark that the text needs another one.
     is_deep: bool,
     /// The median trial's share of the best known, in percent.
     share: String,
     mark: &'static str,
-    /// Shown when the pointer is over it.
+    /// The tooltip.
     details: String,
 }
 
-/// The functions on which the reference tool loses, and after them the others.
+/// Returns the order of rows: first the functions on which the reference tool loses, then the others.
 pub fn order(summary: &Summary) -> Vec<usize> {
     let lost: Vec<&str> = summary.losses().iter().map(|(f, _, _)| f.function.as_str()).collect();
     let rank = |f: &FunctionSummary| lost.iter().position(|l| *l == f.function).unwrap_or(usize::MAX);
@@ -56,7 +56,7 @@ pub fn order(summary: &Summary) -> Vec<usize> {
 }
 
 impl<'a> Heat<'a> {
-    /// One row per function in this [`order`], one column per tool.
+    /// Builds one row per function in this [`order`], and one column per tool.
     pub fn new(grid: &Grid<'a>, summary: &Summary) -> Self {
         let tool = |(i, t): (usize, &&'a ToolInfo)| Tool { name: &t.name, is_reference: i == grid.reference };
         let mut tools: Vec<_> = grid.tools.iter().enumerate().map(tool).collect();
@@ -86,7 +86,7 @@ fn row(function: &FunctionSummary) -> Row {
 fn shade(function: &FunctionSummary, cell: &Cell) -> Option<Shade> {
     let covered = cell.covered.filter(|_| function.best_known > 0)?;
     let share = 100.0 * covered.median / function.best_known as f64;
-    // Square root: the first few missing branches are what one looks for.
+    // The square root emphasizes the first few missing branches, which are of most interest.
     let missing = 10.0 * (100.0 - share).clamp(0.0, 100.0).sqrt();
     Some(Shade {
         missing,
@@ -97,7 +97,7 @@ fn shade(function: &FunctionSummary, cell: &Cell) -> Option<Shade> {
     })
 }
 
-/// The figures behind a cell.
+/// Returns the figures of a cell as text.
 fn details(function: &FunctionSummary, cell: &Cell) -> String {
     let n = cell.covered.map_or(0, |c| c.n);
     let mut out = format!(

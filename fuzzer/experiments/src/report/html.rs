@@ -1,6 +1,6 @@
-//! `index.html`: one page that needs nothing else, no script and no file, in light and dark. It is well-formed XML.
+//! `index.html`: one self-contained page without scripts, in light and dark. It is well-formed XML.
 //!
-//! The text of the page is `templates/experiment.html` in the frame that the page of a campaign has, too.
+//! The content of the page is `templates/experiment.html`, in the same frame as the page of a campaign.
 
 use askama::Template;
 use penfuzz_report::format::plural;
@@ -18,19 +18,19 @@ use crate::model::ToolInfo;
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "index.html";
 
-/// More small plots, of a suite with hundreds of functions, would make a page too large for a browser; the table of colours
-/// has all functions.
+/// Maximum number of small plots. More of them, for a suite with hundreds of functions, would make a page too large for
+/// a browser; the heat map has all functions.
 const SMALL_PLOTS: usize = 60;
 
-/// What the template shows.
+/// The data of the template.
 #[derive(Template)]
 #[template(path = "experiment.html")]
 struct Page<'a> {
     title: String,
-    /// What was compared, on what.
+    /// The setup of the experiment.
     setup: String,
     files: [&'static str; 4],
-    /// What limits the figures.
+    /// The limits of the figures.
     limits: Vec<String>,
     headline: Table,
     verdict_legend: String,
@@ -39,7 +39,7 @@ struct Page<'a> {
     plots: [Plot; 2],
     heat_legend: String,
     heat: heat::Heat<'a>,
-    /// The functions on which not all trials of all tools end alike.
+    /// The functions on which the trials do not all have the same coverage.
     small: Vec<SmallPlot<'a>>,
     small_left_out: usize,
     keys: Vec<plots::Key<'a>>,
@@ -49,7 +49,7 @@ struct Page<'a> {
     method: Vec<String>,
 }
 
-/// A large plot; none as long as no tool has a trial of every function.
+/// A large plot; empty as long as no tool has a trial of every function.
 struct Plot {
     title: &'static str,
     picture: Option<String>,
@@ -64,24 +64,24 @@ struct SmallPlot<'a> {
     picture: String,
 }
 
-/// The published figures beside ours.
+/// The published figures next to ours.
 struct Published {
     table: Table,
     notes: Vec<String>,
 }
 
 impl Page<'_> {
-    /// How a tool was built and run, as far as that is known.
+    /// Returns how a tool was built and run, as far as that is known.
     fn known_of(tool: &ToolInfo) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("Version", &*tool.version), ("Build", &*tool.build), ("Trial", &*tool.run)];
         all.into_iter().filter(|(_, text)| !text.is_empty())
     }
 }
 
-/// The whole page.
+/// Returns the whole page.
 ///
 /// # Panics
-/// Never: memory takes every page.
+/// Never: rendering to a string does not fail.
 pub fn page(grid: &Grid, summary: &Summary) -> String {
     let times = curves::times(grid);
     let (small, small_left_out) = small_plots(grid, summary, &times);
@@ -146,7 +146,7 @@ fn heat_legend(summary: &Summary) -> String {
     )
 }
 
-/// The first [`SMALL_PLOTS`], and the number of the others.
+/// Returns the first [`SMALL_PLOTS`], and the number of the others.
 fn small_plots<'a>(grid: &Grid<'a>, summary: &Summary, times: &[f64]) -> (Vec<SmallPlot<'a>>, usize) {
     let differs = |row: &&Row| {
         let mut ends = row.trials.iter().flatten().map(|t| t.covered());

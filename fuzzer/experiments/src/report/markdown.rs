@@ -10,7 +10,7 @@ use super::{grid::Grid, notes, paper, summary::Summary, table::Table, tables};
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "table.md";
 
-/// The whole file.
+/// Returns the whole file.
 pub fn document(grid: &Grid, summary: &Summary) -> String {
     let mut out = format!("# {}\n\n", title(grid));
     out.push_str(&list(&notes::limits(grid, summary)));
@@ -42,7 +42,7 @@ fn section(out: &mut String, title: &str, table: &Table, notes: &[String]) {
     out.push_str(&list(notes));
 }
 
-/// What the experiment is, in one line.
+/// Returns the experiment in one line.
 pub fn title(grid: &Grid) -> String {
     let e = grid.experiment;
     let others = grid.tools.len().saturating_sub(1);
@@ -55,7 +55,7 @@ pub fn title(grid: &Grid) -> String {
     )
 }
 
-/// What the columns of verdicts mean.
+/// Returns the meaning of the columns of verdicts.
 pub fn verdict_legend(summary: &Summary) -> String {
     format!(
         "Better / equal / worse: functions on which {} covers more than the tool of the row, as much, less; in parentheses how \
@@ -64,7 +64,7 @@ pub fn verdict_legend(summary: &Summary) -> String {
     )
 }
 
-/// What the signs in the table of functions mean.
+/// Returns the meaning of the signs in the table of functions.
 pub fn functions_legend(summary: &Summary) -> String {
     format!(
         "Median share of all branches in percent, with the quartiles where they differ. Bold: the median trial covers the best \

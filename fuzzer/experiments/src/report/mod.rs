@@ -1,13 +1,14 @@
-//! The files that an experiment writes for people and programs. Every format is one file here, and all are derived from the same figures:
+//! The files that an experiment writes for readers and programs. Every format is one file here, and all are derived
+//! from the same figures:
 //!
 //! | file | written by | for |
 //! | --- | --- | --- |
 //! | `results.csv` | [`csv`] | other statistics: one row per trial |
 //! | `summary.json` | [`summary`] | programs |
 //! | `table.md` | [`markdown`] | papers |
-//! | `index.html` | [`html`] | a browser; no scripts, nothing is fetched |
+//! | `index.html` | [`html`] | a browser; no scripts, no external files |
 //! | `rerun.sh` | [`rerun`] | repeating the experiment |
-//! | (terminal) | [`headline`] | people |
+//! | (terminal) | [`headline`] | readers |
 
 mod csv;
 mod curves;
@@ -34,10 +35,10 @@ use summary::Summary;
 
 use super::model::{Experiment, Trial};
 
-/// Functions named in one line of a terminal.
+/// Maximum number of functions named in one line of a terminal.
 const SHOWN_LOSSES: usize = 8;
 
-/// Writes all reports of a finished or running experiment into its directory, each file durably and as a whole.
+/// Writes all reports of a finished or running experiment into its directory, each file durably and atomically.
 ///
 /// # Errors
 /// Those of the file system, with the path and what was tried.
@@ -51,11 +52,11 @@ pub fn write_all(dir: &Path, experiment: &Experiment, trials: &[Trial]) -> io::R
     atomic::write(&script, rerun::script(experiment).as_bytes())?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
         .map_err(|e| io::Error::new(e.kind(), format!("cannot make {} executable: {e}", script.display())))?;
-    // Last: a program that sees new figures finds the other files of the same state.
+    // Written last, so that a program that sees new figures finds the other files of the same state.
     atomic::write(&dir.join(summary::FILE), summary.to_json().as_bytes())
 }
 
-/// A short table of the tools with what limits it, for the terminal.
+/// Returns a short table of the tools, with the limits of the figures, for the terminal.
 #[must_use]
 pub fn headline(experiment: &Experiment, trials: &[Trial]) -> String {
     let grid = Grid::new(experiment, trials);
@@ -68,7 +69,7 @@ pub fn headline(experiment: &Experiment, trials: &[Trial]) -> String {
     out + &losses(&summary)
 }
 
-/// The functions on which the reference tool loses, in one line.
+/// Returns the functions on which the reference tool loses, in one line.
 fn losses(summary: &Summary) -> String {
     let mut names = Vec::new();
     for (function, _, _) in summary.losses() {

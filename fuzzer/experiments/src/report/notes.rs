@@ -1,4 +1,4 @@
-//! Notes for judging the figures: what is missing, what cannot be significant, how it was counted.
+//! Notes for interpreting the figures: what is missing, what cannot be significant, how they were obtained.
 
 use penfuzz_report::format::{p_value, plural};
 use penfuzz_system::console::shown;
@@ -10,7 +10,7 @@ use crate::{
     tools::penfuzz::PAPER,
 };
 
-/// The budget of a trial.
+/// Describes the budget of a trial.
 pub fn budget(budget: &Budget) -> String {
     if let Some(times) = budget.times_paper {
         return format!("{times} times the CPU time that {PAPER} takes to its end on the function in the same trial");
@@ -19,7 +19,7 @@ pub fn budget(budget: &Budget) -> String {
     format!("{} s of CPU time{}", budget.cpu_seconds, evaluations.unwrap_or_default())
 }
 
-/// The limits of these figures; empty when the experiment is complete and large enough.
+/// Describes the limits of these figures; empty if the experiment is complete and large enough.
 pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     let mut out = Vec::new();
     let (done, planned) = (summary.trials_done, summary.trials_planned);
@@ -47,7 +47,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     out
 }
 
-/// Comparisons that cannot be significant with so few trials.
+/// Describes comparisons that cannot be significant with so few trials.
 fn significance(grid: &Grid, summary: &Summary) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for tool in &summary.tools {
@@ -89,7 +89,7 @@ fn seeds(without: bool) -> &'static str {
     }
 }
 
-/// How the figures were obtained.
+/// Describes how the figures were obtained.
 pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     let reference = &summary.reference;
     vec![

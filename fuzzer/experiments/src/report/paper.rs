@@ -1,4 +1,5 @@
-//! The published figures on the functions, compared with ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI 2017).
+//! Published figures on the functions, compared with ours: Tables 2 and 3 of the `CoverMe` paper (Fu and Su, PLDI
+//! 2017).
 
 use penfuzz_report::format::{number, plural};
 use penfuzz_suite::config::Paper;
@@ -9,7 +10,7 @@ use super::{
 };
 use crate::statistics::mean;
 
-/// One published column and ours: head, the paper's figure, our tool, what of it, and digits.
+/// A published column and ours: heads, the paper's figure, our tool, our figure, and digits.
 struct Column {
     head: [&'static str; 2],
     paper: fn(&Paper) -> Option<f64>,
@@ -37,8 +38,8 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
-/// The table; `None` when no function has published figures. Ours are means over trials. A mean at the foot is over the
-/// functions that have both figures, so that the two can be compared.
+/// Returns the table; `None` if no function has published figures. Ours are means over trials. The mean at the foot is
+/// over the functions that have both figures, so that the two can be compared.
 pub fn table(grid: &Grid) -> Option<Table> {
     let rows: Vec<(&Row, Paper)> = grid.functions.iter().filter_map(|f| Some((f, f.info.paper?))).collect();
     if rows.is_empty() {
@@ -61,7 +62,7 @@ pub fn table(grid: &Grid) -> Option<Table> {
     Some(table.without_empty())
 }
 
-/// One published figure per function with ours, or ours alone.
+/// A published figure per function with ours, or only ours.
 struct Figures {
     left: Option<Vec<Option<f64>>>,
     right: Vec<Option<f64>>,
@@ -121,7 +122,7 @@ fn foot(columns: &[Figures]) -> Vec<Cell> {
     cells
 }
 
-/// How the two experiments differ.
+/// Describes how the two experiments differ.
 pub fn notes(grid: &Grid) -> Vec<String> {
     let differs = |f: &&Row| f.info.paper.and_then(|p| p.branches).is_some_and(|b| f.total > 0 && b != f.total);
     let other: Vec<_> = grid.functions.iter().filter(differs).map(|f| f.info.name.as_str()).collect();

@@ -1,5 +1,5 @@
-//! The plots of the page. A tool has the same colour and dashes in all of them; the line of the reference tool is thick and has
-//! the colour of the text.
+//! The plots of the page. A tool has the same colour and dashes in all of them. The line of the reference tool is thick
+//! and has the colour of the text.
 
 use std::fmt::Write;
 
@@ -15,17 +15,17 @@ use super::{
 };
 use crate::{model::ToolInfo, statistics::mean};
 
-/// Colours of the style sheet; further tools have them again with dashes.
+/// Number of colours in the style sheet; further tools reuse them with dashes.
 const COLOURS: usize = 7;
-/// Pixels between the baselines of two labels.
+/// Distance between the baselines of two labels, in pixels.
 const LINE: f64 = 17.0;
 
-/// Width for the longest name at 13 pixels; bold letters are up to 8 pixels wide on average.
+/// Returns the width of the longest name at 13 pixels; bold letters are up to 8 pixels wide on average.
 fn name_width(grid: &Grid) -> f64 {
     8.0 * grid.tools.iter().map(|t| t.name.chars().count()).max().unwrap_or(0) as f64
 }
 
-/// The classes of a tool's lines.
+/// Returns the CSS classes of a tool's lines.
 pub fn style(grid: &Grid, tool: usize) -> String {
     if tool == grid.reference {
         return "ref".to_owned();
@@ -34,7 +34,7 @@ pub fn style(grid: &Grid, tool: usize) -> String {
     format!("c{} d{}", number % COLOURS, number / COLOURS % 3)
 }
 
-/// Coverage over time, all functions together; `None` when no tool has a whole trial.
+/// Plots coverage over time for all functions together; `None` if no tool has a trial of all of them.
 pub fn over_time(grid: &Grid, times: &[f64]) -> Option<String> {
     let functions = curves::compared(grid);
     let curves = curves::overall(grid, &functions, times);
@@ -74,8 +74,8 @@ pub fn over_time(grid: &Grid, times: &[f64]) -> Option<String> {
     Some(out + "</svg>\n")
 }
 
-/// The limits of an axis in percent: up to the best known, and as far below the lowest end as that is below the best known, at
-/// least 20 points in all.
+/// Returns the limits of an axis in percent: the upper one is the best known; the lower one is as far below the lowest
+/// end as that is below the best known, and at least 20 points below the latter.
 fn limits(lowest: f64, best: f64) -> (f64, f64) {
     let low = (2.0 * lowest - best).min(best - 20.0);
     let high = (best / 5.0).ceil() * 5.0;
@@ -96,7 +96,7 @@ fn axes(x: &Scale, y: &Scale, (left, right, top, bottom): (f64, f64, f64, f64)) 
     out + &svg::line((left, top), (left, bottom), "axis")
 }
 
-/// The reference tool lies over the others.
+/// Returns the curves in drawing order: the reference tool is drawn over the others.
 fn in_front_last<'a>(grid: &Grid, curves: &'a [Curve]) -> Vec<&'a Curve> {
     let mut order: Vec<_> = curves.iter().collect();
     order.sort_by_key(|c| c.tool == grid.reference);
@@ -108,7 +108,7 @@ fn path(curve: &Curve, times: &[f64], x: &Scale, y: &Scale, class: &str) -> Stri
     format!("<path class=\"{class}\" d=\"{}\"/>\n", svg::steps(points))
 }
 
-/// From the first to the third quartile.
+/// Draws the band from the first to the third quartile.
 fn band(curve: &Curve, times: &[f64], x: &Scale, y: &Scale, class: &str) -> String {
     if curve.q1.iter().zip(&curve.q3).all(|(a, b)| b - a < 0.05) {
         return String::new();
@@ -130,7 +130,7 @@ fn band(curve: &Curve, times: &[f64], x: &Scale, y: &Scale, class: &str) -> Stri
     format!("<path class=\"band {class}\" d=\"{there}{back}Z\"/>\n")
 }
 
-/// The names at the ends of the lines, with the values there.
+/// Draws the names at the ends of the lines, with the final values.
 fn labels(grid: &Grid, curves: &[Curve], y: &Scale, right: f64, limits: (f64, f64)) -> String {
     let mut order: Vec<_> = curves.iter().collect();
     order.sort_by(|a, b| b.end().total_cmp(&a.end()));
@@ -153,7 +153,8 @@ fn labels(grid: &Grid, curves: &[Curve], y: &Scale, right: f64, limits: (f64, f6
     out
 }
 
-/// Each trial as a dot: its mean over functions at the end, with the mean of these, by which the tools are ranked as in the table; `None` when no tool has a whole trial.
+/// Plots each trial as a dot: its final mean over functions, with the mean of these, by which the tools are ranked as
+/// in the table. `None` if no tool has a trial of all functions.
 pub fn trials(grid: &Grid) -> Option<String> {
     let mut rows: Vec<_> = (0..grid.tools.len())
         .map(|t| (t, verdict::means(&grid.common(&[t]), t)))
@@ -186,7 +187,7 @@ fn dots(grid: &Grid, tool: usize, means: &[f64], x: &Scale, y: f64, (left, right
     let bold = |align: &str| if tool == grid.reference { format!("{align} b") } else { align.to_owned() };
     let mut out = svg::text(left - 10.0, y + 4.0, &bold("e"), &grid.tools[tool].name);
     for (i, &value) in means.iter().enumerate() {
-        // Equal values would hide one another.
+        // Equal values would cover each other.
         let shift = [0.0, -3.5, 3.5][i % 3];
         let _ = writeln!(out, "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x.at(value), y + shift);
     }
@@ -197,7 +198,7 @@ fn dots(grid: &Grid, tool: usize, means: &[f64], x: &Scale, y: f64, (left, right
     out
 }
 
-/// Coverage over time on one function, without names.
+/// Plots coverage over time on one function, without names.
 pub fn small(grid: &Grid, row: &Row, times: &[f64]) -> String {
     let curves = curves::of_function(row, times);
     let (width, height, left, right, top, bottom) = (260.0, 150.0, 34.0, 252.0, 8.0, 126.0);
@@ -216,7 +217,7 @@ pub fn small(grid: &Grid, row: &Row, times: &[f64]) -> String {
         out.push_str(&svg::text(x.at(v), bottom + 17.0, "m", &svg::label(v)));
     }
     out.push_str(&svg::line((left, bottom), (right, bottom), "axis"));
-    // What lies below the lowest value shown lies on the axis.
+    // Values below the axis are drawn on it.
     let at = |v: f64| y.at(v.max(low));
     for curve in in_front_last(grid, &curves) {
         let points = times.iter().zip(&curve.level).map(|(&t, &v)| (x.at(t), at(v)));
@@ -225,7 +226,7 @@ pub fn small(grid: &Grid, row: &Row, times: &[f64]) -> String {
     out + "</svg>\n"
 }
 
-/// A tool with its line, for plots without names.
+/// A tool with its line style, for plots without names.
 pub struct Key<'a> {
     /// Name of the tool.
     pub name: &'a str,
@@ -233,7 +234,7 @@ pub struct Key<'a> {
     pub line: String,
 }
 
-/// The keys of all tools.
+/// Returns the keys of all tools.
 pub fn keys<'a>(grid: &Grid<'a>) -> Vec<Key<'a>> {
     let line = |tool: usize| format!("<path class=\"{}\" d=\"M1 5H29\"/></svg>", style(grid, tool));
     let key =

@@ -1,4 +1,4 @@
-//! The files as people and programs see them.
+//! Tests of the files as readers and programs see them.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn page(experiment: &Experiment, trials: &[Trial]) -> String {
     html::page(&grid, &Summary::new(&grid))
 }
 
-/// With `PENFUZZ_EXAMPLES` the reports stay in that directory, to be looked at.
+/// With `PENFUZZ_EXAMPLES`, the reports remain in that directory for inspection.
 #[test]
 #[ignore = "a measurement: for release builds on an idle machine"]
 fn eleven_thousand_trials_are_reported_in_half_a_second() {

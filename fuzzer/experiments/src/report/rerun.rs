@@ -10,8 +10,8 @@ use crate::model::Experiment;
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "rerun.sh";
 
-/// The script. Its one argument, which may be missing, is the new output directory; `$PENFUZZ` is the program if it is
-/// not on the search path.
+/// Returns the script. Its optional argument is the new output directory; `$PENFUZZ` is the program if it is not on the
+/// search path.
 pub fn script(experiment: &Experiment) -> String {
     let mut out = String::from("#!/bin/sh\n# Repeats an experiment: rerun.sh [NEW-DIRECTORY]\n");
     out.push_str("# Run it where the first one was run: names of files are relative to that directory.\n#\n");

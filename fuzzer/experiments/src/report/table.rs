@@ -1,4 +1,4 @@
-//! A table that can be Markdown, HTML or plain text.
+//! A table that can be rendered as Markdown, HTML or plain text.
 
 use std::fmt::Write;
 
@@ -6,16 +6,16 @@ use askama::Template;
 use penfuzz_report::format::markdown;
 use penfuzz_system::console;
 
-/// Rows of cells below a head: Markdown ([`Table::markdown`]), plain text ([`Table::plain`]) or, by its template, HTML. The first
-/// column is aligned to the left, the others to the right.
+/// A head and rows of cells, rendered as Markdown ([`Table::markdown`]), plain text ([`Table::plain`]) or, by its
+/// template, HTML. The first column is aligned to the left, the others to the right.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Template)]
 #[template(path = "table.html")]
 pub struct Table {
     /// The head.
     pub head: Vec<String>,
-    /// As long as the head each.
+    /// Each as long as the head.
     pub rows: Vec<Vec<Cell>>,
-    /// How many of the last rows are the foot.
+    /// Number of rows at the end that are the foot.
     pub feet: usize,
 }
 
@@ -24,7 +24,7 @@ pub struct Table {
 pub struct Cell {
     /// Its text.
     pub text: String,
-    /// It stands out.
+    /// Whether it is emphasized.
     pub strong: bool,
 }
 
@@ -41,25 +41,25 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// One that stands out, or not.
+    /// Returns a cell that is emphasized if `strong`.
     pub fn strong_if(text: String, strong: bool) -> Self {
         Self { text, strong }
     }
 }
 
 impl Table {
-    /// Without rows.
+    /// Returns a table without rows.
     pub fn new(head: &[&str]) -> Self {
         Self { head: head.iter().map(|&h| h.to_owned()).collect(), ..Self::default() }
     }
 
-    /// One more row.
+    /// Appends a row.
     pub fn row<const N: usize>(&mut self, cells: [Cell; N]) {
         self.rows.push(cells.into());
     }
 
-    /// Without the columns that have no figure in any row: each cell is empty or a dash. The first column stays, and so does a table
-    /// without rows.
+    /// Removes the columns that have no figure in any row: each cell is empty or a dash. The first column stays, and so
+    /// do all columns of a table without rows.
     pub fn without_empty(mut self) -> Self {
         let has_figure = |column: usize| self.rows.iter().any(|row| !["", "-"].contains(&row[column].text.as_str()));
         let keep: Vec<bool> = (0..self.head.len()).map(|i| i == 0 || self.rows.is_empty() || has_figure(i)).collect();
@@ -68,7 +68,7 @@ impl Table {
         self
     }
 
-    /// As Markdown, with a line at its end.
+    /// Returns Markdown that ends with a newline.
     pub fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut out = line(self.head.iter().map(|h| markdown(h)).collect());
@@ -93,7 +93,7 @@ impl Table {
         &self.rows[self.rows.len() - self.feet..]
     }
 
-    /// For a terminal, columns two blanks apart.
+    /// Returns text for a terminal, with columns two blanks apart.
     pub fn plain(&self) -> String {
         let shown = |c: &Cell| Cell { text: console::shown(&c.text).into_owned(), ..c.clone() };
         let rows: Vec<Vec<Cell>> = self.rows.iter().map(|r| r.iter().map(shown).collect()).collect();
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// The cells of the columns to keep.
+/// Returns the cells of the columns to keep.
 fn kept<T>(cells: Vec<T>, keep: &[bool]) -> Vec<T> {
     cells.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(cell, _)| cell).collect()
 }

@@ -1,4 +1,4 @@
-//! The tables that the Markdown file, the page and the terminal share.
+//! The tables that Markdown file, page and terminal share.
 
 use penfuzz_report::{
     format::{known_count, number, p_value},
@@ -47,7 +47,7 @@ pub fn headline(summary: &Summary) -> Table {
     table.without_empty()
 }
 
-/// The same for a terminal.
+/// As [`headline`], for a terminal.
 pub fn short(summary: &Summary) -> Table {
     let mut table = Table::new(&["tool", "coverage %", "of best %", "at best", "better / equal / worse", "A12", "p"]);
     for tool in ranked(summary) {
@@ -65,7 +65,7 @@ pub fn short(summary: &Summary) -> Table {
     table.without_empty()
 }
 
-/// By coverage, those that have none yet last.
+/// Returns the tools by descending coverage; those without coverage are last.
 pub fn ranked(summary: &Summary) -> Vec<&ToolSummary> {
     let mut tools: Vec<_> = summary.tools.iter().collect();
     tools.sort_by(|a, b| b.coverage.unwrap_or(-1.0).total_cmp(&a.coverage.unwrap_or(-1.0)));
@@ -76,7 +76,7 @@ fn against(against: Option<&Against>) -> [Cell; 3] {
     let Some(a) = against else {
         return Default::default();
     };
-    // With few trials nothing can be significant, and a 0 would look like a finding.
+    // With few trials nothing can be significant, and a 0 would look like a result.
     let verdicts = if a.pooled.smallest_p < ALPHA {
         format!("{} ({}) / {} / {} ({})", a.better, a.better_significant, a.equal, a.worse, a.worse_significant)
     } else {
@@ -119,7 +119,8 @@ pub fn losses(summary: &Summary) -> Table {
     table.without_empty()
 }
 
-/// Every function with every tool: the median share of all branches in percent with the quartiles where they differ.
+/// One row per function, one column per tool: the median share of all branches in percent, with the quartiles if they
+/// differ.
 pub fn functions(grid: &Grid, summary: &Summary) -> Table {
     let mut head = vec!["function", "branches", "best known, %"];
     head.extend(grid.tools.iter().map(|t| t.name.as_str()));
@@ -142,7 +143,7 @@ fn function_row(function: &FunctionSummary) -> Vec<Cell> {
     row
 }
 
-/// A sign behind the figures of a tool that differs significantly from the reference tool.
+/// Returns the sign after the figures of a tool that differs significantly from the reference tool.
 pub fn mark(comparison: Option<&Comparison>) -> &'static str {
     match comparison {
         Some(c) if c.significant && c.verdict == Verdict::Better => " \u{25bc}",
@@ -151,8 +152,8 @@ pub fn mark(comparison: Option<&Comparison>) -> &'static str {
     }
 }
 
-/// A median with its quartiles where they differ, `20 [19.8, 20]`: in branches, or in percent of so many, `91.7`; a dash for
-/// none.
+/// Formats a median with its quartiles if they differ, as `20 [19.8, 20]`: in branches, or in percent of `total`, as
+/// `91.7`; a dash if there is none.
 pub fn spread(spread: Option<&Spread>, total: Option<usize>) -> String {
     let Some(s) = spread else {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! From trials to figures: each tool on each function, each tool over all functions.
+//! Computes the figures from the trials: of each tool on each function, and of each tool over all functions.
 
 use super::{
     grid::{Grid, Row, complete},
@@ -35,7 +35,7 @@ fn errors(grid: &Grid, tool: usize) -> impl Iterator<Item = TrialError> {
     })
 }
 
-/// Every function with every tool.
+/// Computes the figures of every function with every tool.
 fn functions(grid: &Grid) -> Vec<FunctionSummary> {
     let mut all: Vec<_> = grid.functions.iter().map(|row| function(grid, row)).collect();
     for tool in 0..grid.tools.len() {
@@ -59,7 +59,7 @@ fn function(grid: &Grid, row: &Row) -> FunctionSummary {
     }
 }
 
-/// Not yet corrected for the number of functions.
+/// Compares two tools on a function; the p-value is not yet corrected for the number of functions.
 fn comparison(row: &Row, reference: usize, tool: usize) -> Option<Comparison> {
     let (x, y) = (row.covered(reference), row.covered(tool));
     let (a12, p) = (a12(&x, &y)?, mann_whitney(&x, &y)?);
@@ -71,7 +71,7 @@ fn comparison(row: &Row, reference: usize, tool: usize) -> Option<Comparison> {
     Some(Comparison { a12, magnitude: Magnitude::of(a12), p, p_holm: p, verdict, significant: false })
 }
 
-/// The functions of one tool are one family of tests.
+/// Corrects the p-values; the functions of one tool are one family of tests.
 fn correct(functions: &mut [FunctionSummary], tool: usize) {
     let mut family: Vec<_> = functions.iter_mut().filter_map(|f| f.tools[tool].against.as_mut()).collect();
     let p: Vec<_> = family.iter().map(|c| c.p).collect();
@@ -81,7 +81,7 @@ fn correct(functions: &mut [FunctionSummary], tool: usize) {
     }
 }
 
-/// One tool over all functions.
+/// Computes the figures of one tool over all functions.
 fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary {
     let trials: Vec<_> = grid.of_tool(tool).collect();
     let common = grid.common(&[tool]);
@@ -105,7 +105,7 @@ fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary 
     }
 }
 
-/// The time is the same in every trial, unless the target was built again between them.
+/// Returns the build time, which is the same in every trial unless the target was built again between them.
 fn build_seconds(row: &Row, tool: usize) -> f64 {
     row.trials[tool].iter().map(|t| t.build_seconds).fold(0.0, f64::max)
 }
@@ -144,7 +144,7 @@ fn pooled(grid: &Grid, tool: usize) -> Pooled {
     }
 }
 
-/// For each trial that has all these functions: its mean over them of the share of all branches, in percent.
+/// Returns, for each trial that has all these functions, its mean over them of the share of all branches, in percent.
 pub fn means(functions: &[&Row], tool: usize) -> Vec<f64> {
     let share = |f: &Row, number| f.trial(tool, number).and_then(|t| percent(t.covered() as f64, f.total));
     let of_trial = |number| mean(&functions.iter().filter_map(|f| share(f, number)).collect::<Vec<_>>());

@@ -1,10 +1,11 @@
-//! AFL++ in persistent mode, by its driver for libFuzzer's entry point (`utils/aflpp_driver/README.md`).
+//! AFL++ in persistent mode, with its driver for libFuzzer's entry point (`utils/aflpp_driver/README.md`).
 //!
-//! As its documentation advises for short campaigns (`docs/fuzzing_in_depth.md`, "CI fuzzing"): compiled by
+//! Used as its documentation advises for short campaigns (`docs/fuzzing_in_depth.md`, "CI fuzzing"): compiled by
 //! afl-clang-fast, not in LTO mode, and with fast calibration. `CmpLog` has a program of its own, given by `-c`
-//! (`instrumentation/README.cmplog.md`); LAF is `AFL_LLVM_LAF_ALL` (`instrumentation/README.laf-intel.md`).
-//! The time limit is its own, some five times what the seeds take: a second for every endless loop would leave nothing of a
-//! short campaign. The level is -O0, and `AFL_DONT_OPTIMIZE` keeps the wrapper from adding -O3. Its passes run there all the same.
+//! (`instrumentation/README.cmplog.md`); LAF is `AFL_LLVM_LAF_ALL` (`instrumentation/README.laf-intel.md`). The time
+//! limit of a call is AFL++'s own, about five times that of the seeds: with a second for every endless loop, little
+//! would remain of a short campaign. The level is -O0, and `AFL_DONT_OPTIMIZE` keeps the wrapper from adding -O3. Its
+//! passes run at that level, too.
 
 use std::{
     fs, io,
@@ -25,7 +26,7 @@ use super::{
 pub struct Afl {
     name: &'static str,
     what: &'static str,
-    /// Environment of the compiler.
+    /// Environment variable of the compiler.
     instrument: Option<&'static str>,
     mode: Mode,
 }
@@ -46,7 +47,7 @@ pub const PLAIN: Afl = Afl { name: "afl++", what: "AFL++", instrument: None, mod
 /// AFL++ with input-to-state replacement.
 pub const CMPLOG: Afl = Afl { name: "afl++-cmplog", what: "AFL++ with CmpLog", instrument: None, mode: Mode::CmpLog };
 
-/// AFL++ with comparisons split into bytes, those of floating-point numbers too.
+/// AFL++ with comparisons split into bytes, including those of floating-point numbers.
 pub const LAF: Afl = Afl {
     name: "afl++-laf",
     what: "AFL++ with split comparisons, floats included",
@@ -62,11 +63,11 @@ pub const VALUE_PROFILE: Afl = Afl {
     mode: Mode::ValueProfile,
 };
 
-/// The compiler's variable for the second program.
+/// The compiler's environment variable for the second program.
 const LOGS_COMPARISONS: &str = "AFL_LLVM_CMPLOG";
 
-/// No terminal, no binding to a core, no warnings about a machine that is not set up for fuzzing; a directory with
-/// results is continued; seeds that crash are left out; the count of executions is written every second.
+/// No terminal, no binding to a core, no warnings about a machine that is not set up for fuzzing. A directory with
+/// results is continued, seeds that crash are left out, and the number of executions is written every second.
 const ENVIRONMENT: [(&str, &str); 9] = [
     ("AFL_NO_UI", "1"),
     ("AFL_NO_AFFINITY", "1"),
@@ -163,7 +164,7 @@ impl Tool for Afl {
             command.args(["-g", &size, "-G", &size]);
         }
         if let Some(left) = work.budget.evaluations {
-            // It counts those of earlier starts too.
+            // AFL++ also counts the executions of earlier starts.
             command.arg("-E").arg((self.evaluations(work).unwrap_or(0) + left).to_string());
         }
         match (self.mode, work.built.programs.get(1)) {
@@ -195,12 +196,13 @@ fn out(work: &Work) -> PathBuf {
     work.directory.join("out")
 }
 
-/// The directory of results of an AFL++ that runs alone.
+/// Returns the directory of results of an AFL++ that runs alone.
 fn instance(work: &Work) -> PathBuf {
     out(work).join("default")
 }
 
-/// The directory with the seeds. When AFL++ has refused them before, because all crash, one of random bytes.
+/// Returns the directory with the seeds. If AFL++ rejected them before, because all of them crash, it has one of random
+/// bytes instead.
 fn seeds(work: &Work) -> PathBuf {
     let refused = work.restarts > 0 && !instance(work).join("fuzzer_stats").exists();
     let own = work.directory.join("seeds");
@@ -214,12 +216,12 @@ fn seeds(work: &Work) -> PathBuf {
     if own.exists() { own } else { work.seeds.to_path_buf() }
 }
 
-/// Does the file of a program contain this name?
+/// Returns whether the file of a program contains this name.
 fn mentions(program: &Path, name: &str) -> bool {
     fs::read(program).is_ok_and(|bytes| bytes.windows(name.len()).any(|w| w == name.as_bytes()))
 }
 
-/// The executions in a `fuzzer_stats`.
+/// Returns the number of executions in a `fuzzer_stats`.
 fn executions(stats: &str) -> Option<u64> {
     stats.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

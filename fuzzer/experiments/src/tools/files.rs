@@ -1,4 +1,4 @@
-//! The files that a tool reads and leaves: seeds, inputs, logs.
+//! The files that a tool reads and writes: seeds, inputs, logs.
 
 use std::{
     cell::RefCell,
@@ -11,16 +11,16 @@ use std::{
 
 use super::{super::corpus::Stamped, Work};
 
-/// Distance between the seeds of one trial's starts, so that no two trials of an experiment share a seed.
+/// Distance between the seeds of one trial's starts; no two trials of an experiment share a seed.
 const SEED_STEP: u64 = 1_000_003;
 
-/// The seed of this start of a trial.
+/// Returns the seed of this start of a trial.
 #[must_use]
 pub fn seed(work: &Work) -> u64 {
     work.seed.wrapping_add(u64::from(work.restarts).wrapping_mul(SEED_STEP))
 }
 
-/// Adds the files of a directory for which `at` has a time. A missing directory has none.
+/// Adds the files of a directory for which `at` returns a time. A missing directory has none.
 ///
 /// # Errors
 /// Those of the file system.
@@ -33,7 +33,7 @@ pub fn add(
         let input = fs::metadata(&path).and_then(|about| Ok((fs::read(&path)?, about)));
         match input {
             Ok((bytes, about)) => all.extend(at(&name, &about).map(|at| Stamped { at, bytes })),
-            // Tools rename and prune while they are being ended.
+            // Tools may rename and delete files while they are being ended.
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) => return Err(e),
         }
@@ -41,7 +41,8 @@ pub fn add(
     Ok(())
 }
 
-/// The corpus of a tool whose file names have no times: its inputs, its crashing inputs (files of this prefix), and the seeds.
+/// Returns the corpus of a tool whose file names have no times: its inputs, its crashing inputs (files with this
+/// prefix), and the seeds.
 ///
 /// # Errors
 /// Those of the file system.
@@ -54,11 +55,12 @@ pub fn dated(work: &Work, found: &Path, crashes: &Path, prefix: &str) -> io::Res
     Ok(all)
 }
 
-/// The inputs in these directories of a tool whose file names have times ([`time_in`]). Its own clock starts when it begins to
-/// search; that of the trial has started with its process, as for tools whose files have no other time than that at which they were
-/// written. So every time is moved by the tool's start-up time: the shortest time from the one in a name to the one at which the file
-/// was written. Not all of them are, because AFL++ writes a file again when it trims the input. A file without a time in its name
-/// was found when it was written.
+/// Returns the inputs in these directories, of a tool whose file names have times ([`time_in`]).
+///
+/// The tool's own clock starts when its search begins. The clock of the trial starts with its process, as it does for
+/// tools whose only times are those at which files were written. So the tool's start-up time is added to every time. It
+/// is the shortest time from the time in a name to the one at which the file was written: that may be later, because
+/// AFL++ writes a file again when it trims the input. A file without a time in its name was found when it was written.
 ///
 /// # Errors
 /// Those of the file system.
@@ -77,7 +79,8 @@ pub fn named(work: &Work, directories: &[PathBuf], is_input: impl Fn(&str) -> bo
     Ok(all)
 }
 
-/// Gives each input the time in its name, where it has one, moved by the shortest time until a file was written.
+/// Replaces the time of each input by that in its name, if there is one, plus the shortest time until a file was
+/// written.
 fn move_to_own(all: &mut [Stamped], own: &[Option<Duration>]) {
     let lags = all.iter().zip(own).filter_map(|(input, own)| Some(input.at.saturating_sub((*own)?)));
     let start_up = lags.min().unwrap_or_default();
@@ -86,7 +89,7 @@ fn move_to_own(all: &mut [Stamped], own: &[Option<Duration>]) {
     }
 }
 
-/// Adds the seeds that a tool did not take over: it has them from the start.
+/// Adds the seeds that a tool did not copy: it has them from the start.
 ///
 /// # Errors
 /// Those of the file system.
@@ -98,7 +101,7 @@ pub fn add_seeds(all: &mut Vec<Stamped>, seeds: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The files in a directory by name, hidden ones left out; none if there is no directory.
+/// Returns the files in a directory by name, without hidden ones; empty if there is no directory.
 fn list(directory: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let entries = match fs::read_dir(directory) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -116,21 +119,21 @@ fn list(directory: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(all)
 }
 
-/// When a file was last written to, counted from the trial's start; 0 for one that was there before.
+/// Returns when a file was last written to, as time since the trial's start; 0 for one that existed before.
 #[must_use]
 pub fn written(about: &Metadata, began: SystemTime) -> Duration {
     about.modified().ok().and_then(|at| at.duration_since(began).ok()).unwrap_or_default()
 }
 
-/// The time in a name of AFL++'s kind: milliseconds of running, those of earlier starts included.
+/// Returns the time in a name in AFL++'s format: milliseconds of running, including those of earlier starts.
 #[must_use]
 pub fn time_in(name: &str) -> Option<Duration> {
     let milliseconds = name.split(',').find_map(|part| part.strip_prefix("time:"))?;
     milliseconds.parse().ok().map(Duration::from_millis)
 }
 
-/// Copies the seeds into a directory of the trial, all but those that are in `without`: at every start a tool would end
-/// at one that crashes. When none is left, one of random bytes takes their place.
+/// Copies the seeds into a directory of the trial, except for those in `without`: a tool would end at every start at
+/// one that crashes. If none is left, one of random bytes takes their place.
 ///
 /// # Errors
 /// Those of the file system.
@@ -152,7 +155,7 @@ pub fn copy_seeds(work: &Work, to: &Path, without: &[Vec<u8>]) -> io::Result<()>
     Ok(())
 }
 
-/// Bytes by splitmix64 (Steele, Lea and Flood 2014).
+/// Returns bytes of splitmix64 (Steele, Lea and Flood 2014).
 fn random(mut state: u64, size: usize) -> Vec<u8> {
     let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -165,13 +168,13 @@ fn random(mut state: u64, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// The log of a trial, all its starts one after the other; empty when there is none.
+/// Returns the log of a trial, all its starts one after the other; empty if there is none.
 #[must_use]
 pub fn log(work: &Work) -> String {
     fs::read(work.directory.join("log.txt")).map(|b| String::from_utf8_lossy(&b).into_owned()).unwrap_or_default()
 }
 
-/// The parts of a log, each from a line that begins a start to the next one.
+/// Splits a log at the lines that begin a start.
 #[must_use]
 pub fn starts(log: &str, is_first: impl Fn(&str) -> bool) -> Vec<&str> {
     let mut at = Vec::new();

@@ -53,11 +53,12 @@ fn a_file_is_dated_from_the_start_of_the_trial() {
 fn a_tools_own_clock_starts_later_than_the_trial() {
     let ms = Duration::from_millis;
     let input = |at| Stamped { at: ms(at), bytes: vec![] };
-    // Written 25 ms, 20 ms and, once more after trimming, 900 ms after the time in the name; and one without such a time.
+    // Written 25 ms, 20 ms and, rewritten after trimming, 900 ms after the time in the name; and one without such a
+    // time.
     let mut all = [input(25), input(120), input(1100), input(7)];
     move_to_own(&mut all, &[Some(ms(0)), Some(ms(100)), Some(ms(200)), None]);
     assert_eq!(all.map(|input| input.at), [ms(20), ms(120), ms(220), ms(7)]);
-    // A clock of the file system that is coarser than the tool's.
+    // The clock of the file system may be coarser than the tool's.
     let mut early = [input(3)];
     move_to_own(&mut early, &[Some(ms(5))]);
     assert_eq!(early[0].at, ms(5));

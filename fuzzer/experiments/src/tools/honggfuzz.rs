@@ -1,7 +1,7 @@
 //! honggfuzz in persistent mode (`docs/PersistentFuzzing.md`).
 //!
-//! Its compiler wrapper hfuzz-cc is clang with the flags below; the package that it is installed from lacks it. It has no
-//! option for a seed: no trial can be repeated exactly.
+//! Its compiler wrapper hfuzz-cc is clang with the flags below; the installed package lacks it. It has no option for a
+//! seed, so no trial can be repeated exactly.
 
 use std::{
     fs, io,
@@ -31,17 +31,17 @@ const INSTRUMENT: [&str; 7] = [
     "-D__NO_STRING_INLINES",
 ];
 
-/// Functions whose operands its runtime observes: those that hfuzz-cc wraps, without those of certain libraries.
+/// Functions whose operands its runtime observes: those that hfuzz-cc wraps, except for functions of certain libraries.
 const WRAPPED: [&str; 10] =
     ["strcmp", "strcasecmp", "strncmp", "strncasecmp", "strstr", "strcasestr", "memcmp", "bcmp", "memmem", "strcpy"];
 
-/// Parts of the runtime that nothing else would pull in, as hfuzz-cc does it.
+/// Symbols of the runtime that must be requested explicitly, as hfuzz-cc does.
 const PULLED: [&str; 2] = ["LIBHFUZZ_module_instrument", "LIBHFUZZ_module_memorycmp"];
 
 /// Its libraries, in the order of the link.
 const LIBRARIES: [&str; 2] = ["libhfuzz.a", "libhfcommon.a"];
 
-/// One thread, persistent mode, one second for a call, lines in place of a screen.
+/// One thread, persistent mode, one second for a call, lines instead of a screen.
 const OPTIONS: [&str; 6] = ["-n", "1", "-P", "-t", "1", "-v"];
 
 impl Tool for Honggfuzz {
@@ -82,7 +82,7 @@ impl Tool for Honggfuzz {
         let libraries = libraries(&place::find("honggfuzz").ok_or_else(missing)?).ok_or_else(missing)?;
         let mut compiler = place::clang()?;
         let plain = compiler.clone();
-        // Another runtime makes other programs.
+        // Another version of the runtime results in other programs.
         compiler.version.push_str(&self.version().map_err(Error::new)?);
         let mut link = link_flags();
         link.extend(libraries.iter().map(|l| l.to_string_lossy().into_owned()));
@@ -130,7 +130,7 @@ fn crashes(work: &Work) -> PathBuf {
     work.directory.join("crashes")
 }
 
-/// It truncates the file at each start.
+/// The file of statistics, which honggfuzz truncates at each start.
 fn stats(work: &Work, start: u32) -> PathBuf {
     work.directory.join(format!("stats-{start}"))
 }
@@ -140,14 +140,14 @@ fn link_flags() -> Vec<String> {
     wrapped.chain(PULLED.iter().map(|name| format!("-Wl,-u,{name}"))).collect()
 }
 
-/// The runtime, which lies in `lib` beside the program's `bin`.
+/// Returns the runtime, which is in `lib` next to the program's `bin`.
 fn libraries(program: &Path) -> Option<[PathBuf; 2]> {
     let lib = program.parent()?.parent()?.join("lib/honggfuzz");
     let all = LIBRARIES.map(|name| lib.join(name));
     all.iter().all(|library| library.is_file()).then_some(all)
 }
 
-/// The calls of all starts: each start's count at its end, or else the last line of its statistics.
+/// Returns the calls of all starts: each start's count at its end, or else the last line of its statistics.
 fn executions(log: &str, stats: impl Fn(u32) -> Option<String>) -> Option<u64> {
     let parts = files::starts(log, |line| line.starts_with("Start time:"));
     let of = |(start, part): (u32, &&str)| {
@@ -158,7 +158,7 @@ fn executions(log: &str, stats: impl Fn(u32) -> Option<String>) -> Option<u64> {
     (0..).zip(&parts).map(of).reduce(|sum, n| Some(sum.unwrap_or(0) + n.unwrap_or(0)))?
 }
 
-/// The third column of the last line: `unix_time, last_cov_update, total_exec, …`.
+/// Returns the third column of the last line: `unix_time, last_cov_update, total_exec, …`.
 fn total(stats: &str) -> Option<u64> {
     stats.lines().last()?.split(", ").nth(2)?.parse().ok()
 }

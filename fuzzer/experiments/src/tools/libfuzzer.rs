@@ -1,7 +1,7 @@
 //! libFuzzer, clang's own fuzzer: the same clang that penfuzz compiles with, `-fsanitize=fuzzer`.
 //!
-//! It ends at the first input that crashes or takes too long. Then it is started again on the corpus that it has, with
-//! another seed, as its documentation proposes for long runs.
+//! It ends at the first input that crashes or takes too long. Then it is started again on its corpus with another seed,
+//! as its documentation proposes for long runs.
 
 use std::{
     fs, io,
@@ -23,7 +23,7 @@ use super::{
 pub struct LibFuzzer {
     name: &'static str,
     what: &'static str,
-    /// Further options.
+    /// Additional options.
     options: &'static [&'static str],
 }
 
@@ -34,10 +34,10 @@ pub const PLAIN: LibFuzzer = LibFuzzer { name: "libfuzzer", what: "libFuzzer", o
 pub const VALUE_PROFILE: LibFuzzer =
     LibFuzzer { name: "libfuzzer-vp", what: "libFuzzer with its value profile", options: &["-use_value_profile=1"] };
 
-/// Limit of one second per call, no limit of memory, and the count of calls at the end.
+/// Limit of one second per call, no limit of memory, and the number of calls at the end.
 const OPTIONS: [&str; 3] = ["-timeout=1", "-rss_limit_mb=0", "-print_final_stats=1"];
 
-/// At a crash, its runtime would start a symbolizer for the stack trace, which takes longer than thousands of calls.
+/// After a crash, its runtime would start a symbolizer for the stack trace, which takes longer than thousands of calls.
 const QUICK_END: (&str, &str) = ("UBSAN_OPTIONS", "symbolize=0");
 
 /// The largest seed that it reads as a positive number.
@@ -90,7 +90,7 @@ impl Tool for LibFuzzer {
         let _ = files::copy_seeds(work, &seeds, &crashing(work));
         let mut command = Command::new(work.built.programs.first().map_or(Path::new("target"), PathBuf::as_path));
         command.env(QUICK_END.0, QUICK_END.1);
-        // It makes a random seed of 0.
+        // libFuzzer replaces a seed of 0 by a random one.
         command.arg(format!("-seed={}", 1 + files::seed(work) % MAX_SEED));
         if let Some(size) = work.subject.input_size() {
             command.arg(format!("-max_len={}", size.max(1))).arg("-len_control=0");
@@ -111,7 +111,7 @@ impl Tool for LibFuzzer {
     }
 }
 
-/// The corpus.
+/// The directory of the corpus.
 fn found(work: &Work) -> PathBuf {
     work.directory.join("found")
 }
@@ -121,29 +121,29 @@ fn crashes(work: &Work) -> PathBuf {
     work.directory.join("crashes")
 }
 
-/// The inputs at which earlier starts ended.
+/// Returns the inputs at which earlier starts ended.
 fn crashing(work: &Work) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
-    // A directory that cannot be read is an error of the next start as well, which reports it.
+    // If a directory cannot be read, the next start reports it.
     let _ = files::add(&mut all, &crashes(work), |_, _| Some(std::time::Duration::ZERO));
     all.into_iter().map(|input| input.bytes).collect()
 }
 
-/// The library that a link with `-fsanitize=fuzzer` takes.
+/// Returns the library that a link with `-fsanitize=fuzzer` uses.
 fn runtime(clang: &Compiler) -> Option<PathBuf> {
     let mut command = Command::new(&clang.c);
-    // Only shows the commands.
+    // Only prints the commands.
     command.args(["-###", "-fsanitize=fuzzer", "-x", "c", "/dev/null"]).stdin(Stdio::null());
     let printed = command.output().ok()?.stderr;
     runtime_in(&String::from_utf8_lossy(&printed))
 }
 
-/// A path in the link command that clang shows, in quotation marks.
+/// Finds the quoted path in the link command that clang prints.
 fn runtime_in(shown: &str) -> Option<PathBuf> {
     shown.split('"').find(|word| word.contains("clang_rt.fuzzer")).map(PathBuf::from)
 }
 
-/// The calls of all starts: each start's count at its end, or else its last line with a count.
+/// Returns the calls of all starts: each start's count at its end, or else its last line with a count.
 fn executions(log: &str) -> Option<u64> {
     let starts = files::starts(log, |line| line.starts_with("INFO: Seed: "));
     starts.iter().map(|part| in_one_start(part)).reduce(|sum, n| Some(sum.unwrap_or(0) + n.unwrap_or(0)))?

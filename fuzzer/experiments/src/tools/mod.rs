@@ -1,4 +1,4 @@
-//! The tools that are compared: one file per program, one line each in the list.
+//! The tools that are compared: one file per program, and one line each in the list.
 
 mod afl;
 mod files;
@@ -55,37 +55,38 @@ pub trait Tool: Sync + Send {
     /// A file does not compile or link.
     fn build(&self, subject: &Subject, cache: &Path) -> Result<Built, Error>;
 
-    /// The command that starts the tool. The runner sets working directory, core and standard streams, and ends the tool.
+    /// Returns the command that starts the tool. The runner sets working directory, core and standard streams, and ends
+    /// the tool.
     fn command(&self, work: &Work) -> Command;
 
-    /// The inputs that the tool kept, crashing ones too, in any order.
+    /// Returns the inputs that the tool kept, including crashing ones, in any order.
     ///
     /// # Errors
     /// Those of the file system.
     fn corpus(&self, work: &Work) -> io::Result<Vec<Stamped>>;
 
-    /// Calls of the function so far by the tool's own count; `None` when it reports none.
+    /// Returns the number of calls of the function so far by the tool's own count; `None` if it reports none.
     fn evaluations(&self, work: &Work) -> Option<u64>;
 
-    /// Does the tool end by itself when it is done? Others are started again until their budget is used up.
+    /// Returns whether the tool ends by itself when it is done. Others are started again until their budget is used up.
     fn ends_by_itself(&self) -> bool {
         false
     }
 
-    /// Time from SIGINT until the tool is killed.
+    /// Returns the time from SIGINT until the tool is killed.
     fn patience(&self) -> Duration {
         Duration::from_secs(1)
     }
 }
 
-/// All tools, in the order of the tables.
+/// Returns all tools, in the order of the tables.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Tool>> {
     let own = penfuzz::ALL.into_iter().map(|tool| Box::new(tool) as Box<dyn Tool>);
     own.chain(peers()).collect()
 }
 
-/// The list of tools for people: what they are, whether they are installed, and how they are started.
+/// Returns the list of tools as text: what they are, whether they are installed, and how they are started.
 #[must_use]
 pub fn list() -> String {
     let mut out = String::new();
@@ -109,7 +110,7 @@ pub fn list() -> String {
 pub struct How {
     /// Compiler, flags and environment.
     pub build: String,
-    /// The command of a trial, with `CORPUS`, `SEED` and `TARGET` for what differs.
+    /// The command of a trial, with the placeholders `CORPUS`, `SEED` and `TARGET`.
     pub run: String,
 }
 
@@ -124,15 +125,15 @@ pub struct Work<'a> {
     pub directory: &'a Path,
     /// A directory with the seed inputs, not to be written to.
     pub seeds: &'a Path,
-    /// They are only for tools that cannot do without.
+    /// Whether only tools that cannot do without seeds get them.
     pub without_seeds: bool,
     /// Seed of the generator.
     pub seed: u64,
-    /// The rest of the budget. The runner ends the tool when the CPU time is used up; the tool itself must observe a limit of
-    /// evaluations.
+    /// The remaining budget. The runner ends the tool when the CPU time is used up; the tool itself must observe a
+    /// limit of evaluations.
     pub budget: Budget,
-    /// How often the tool was started on this directory before.
+    /// Number of earlier starts of the tool on this directory.
     pub restarts: u32,
-    /// When it was started first.
+    /// When it was first started.
     pub began: SystemTime,
 }

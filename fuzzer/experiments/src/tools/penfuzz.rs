@@ -15,7 +15,7 @@ use penfuzz_suite::child;
 use super::{Built, How, Tool, Work, files};
 use crate::{corpus::Stamped, subject::Subject};
 
-/// One search of this program.
+/// One search of this program, as a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Penfuzz {
     name: &'static str,
@@ -60,7 +60,7 @@ pub const ALL: [Penfuzz; 7] = [
     },
 ];
 
-/// The paper's search. In its protocol the budget of the others is a multiple of its time.
+/// The paper's search. In its protocol the budget of the other tools is a multiple of its time.
 pub const PAPER: &str = "penfuzz-paper";
 
 impl Penfuzz {
@@ -107,7 +107,7 @@ impl Tool for Penfuzz {
         }
     }
 
-    /// The target is in penfuzz's cache since the function was made ready.
+    /// The target has been in penfuzz's cache since the function was prepared.
     fn build(&self, subject: &Subject, _cache: &Path) -> Result<Built, Error> {
         Ok(Built { programs: Vec::new(), seconds: subject.compile_seconds })
     }
@@ -128,7 +128,7 @@ impl Tool for Penfuzz {
         if let Some(n) = work.budget.evaluations {
             command.arg(format!("--max-evals={n}"));
         } else if self.search != SearchKind::Paper {
-            // The runner ends it; with a time limit the search does not end by itself before.
+            // The runner ends the tool; the search must not end by itself before.
             command.arg(format!("--max-time={}s", 10.0 * work.budget.cpu_seconds + 10.0));
         }
         command
@@ -153,7 +153,7 @@ impl Tool for Penfuzz {
     }
 
     fn patience(&self) -> Duration {
-        // After SIGINT it shrinks its inputs to emit the tests.
+        // After SIGINT it shrinks its inputs in order to emit the tests.
         Duration::from_secs(3)
     }
 }

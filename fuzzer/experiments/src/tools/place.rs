@@ -1,4 +1,4 @@
-//! The place of the other fuzzers: first the directory of `./setup --peers`, then the PATH.
+//! Locates the other fuzzers: first in the directory of `./setup --peers`, then on the PATH.
 
 use std::{
     env,
@@ -25,7 +25,7 @@ pub fn prefix() -> PathBuf {
     })
 }
 
-/// A program, absolute.
+/// Returns the absolute path of a program.
 #[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     find_in(&prefix(), &env::var_os("PATH").unwrap_or_default(), program)
@@ -39,10 +39,10 @@ fn find_in(prefix: &Path, path: &OsStr, program: &str) -> Option<PathBuf> {
         .find(can_run)
 }
 
-/// The clang that penfuzz compiles with, without penfuzz's pass and flags.
+/// Returns the clang that penfuzz compiles with, without penfuzz's pass and flags.
 ///
 /// # Errors
-/// The environment chooses a clang that does not fit.
+/// The environment selects a clang that does not fit.
 pub fn clang() -> Result<Compiler> {
     let of = |language| find_clang(language).context(|| "cannot find clang".to_owned());
     let c = of(Language::C)?;
@@ -50,7 +50,7 @@ pub fn clang() -> Result<Compiler> {
     Ok(Compiler { c, cxx: of(Language::Cxx)?, environment: Vec::new(), version })
 }
 
-/// The first line that a program prints, without colours; empty when it cannot be started.
+/// Returns the first line that a program prints, without colours; empty if it cannot be started.
 #[must_use]
 pub fn first_line(command: &mut Command) -> String {
     let Ok(output) = command.stdin(Stdio::null()).output() else { return String::new() };
@@ -58,7 +58,7 @@ pub fn first_line(command: &mut Command) -> String {
     plain_text(String::from_utf8_lossy(&printed).lines().next().unwrap_or_default())
 }
 
-/// A line without terminal control sequences.
+/// Removes terminal control sequences from a line.
 fn plain_text(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;

@@ -1,8 +1,8 @@
-//! From a finished campaign to the mutants that its tests kill, and to inputs that kill more.
+//! Mutation analysis of a finished campaign: which mutants its tests kill, and inputs that kill more.
 //!
-//! The target is compiled once more, with all mutants in one binary (`compiler-wrapper/pass/mutants/`). [`score`] runs them with the tests of
-//! the campaign. A second campaign, whose goals are infected mutants, and [`search`] find inputs that kill what is left; a few of them, chosen
-//! greedily, join the tests.
+//! The target is compiled once more, with all mutants in one binary (`compiler-wrapper/pass/mutants/`). [`score`] runs
+//! them with the tests of the campaign. A second campaign, whose goals are infected mutants, and [`search`] find inputs
+//! that kill the remaining ones. A few of these inputs, selected greedily, join the tests.
 
 pub mod oracle;
 mod proofs;
@@ -39,60 +39,60 @@ use penfuzz_target::program::{Site, Target};
 use self::score::{Tests, Verdict, Watch};
 use crate::exceptions::{bytes_of, input_of, kept};
 
-/// The directory of the campaign on mutants, in that of the campaign.
+/// The directory of the campaign on mutants, inside that of the campaign.
 const CAMPAIGN: &str = "mutants";
 /// The directory of inputs that were added to the tests.
 const INPUTS: &str = "killing";
 
-/// What leads the search for inputs that kill mutants: so many of the three distances, in turn.
+/// The distances that guide the search for inputs that kill mutants. Each variant includes those before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Distances {
-    /// To the place of the mutant.
+    /// Distance to the location of the mutant.
     Reach,
-    /// And to operands for which it computes another value there.
+    /// Distance to operands for which the mutant computes another value there.
     #[default]
     Infection,
-    /// And to another result.
+    /// Distance to another result.
     Propagation,
 }
 
-/// How mutants are measured.
+/// Options of the analysis.
 #[derive(Debug, Clone)]
 pub struct How {
-    /// Inputs in place of the tests of the campaign.
+    /// Inputs that replace the tests of the campaign.
     pub inputs: Option<Vec<Vec<u8>>>,
-    /// Floating-point results may be so many floats away.
+    /// Tolerance of floating-point results, in floats.
     pub ulp: u64,
-    /// Time of the search; none without one.
+    /// Time limit of the search; `None` for no search.
     pub search: Option<Duration>,
-    /// Most runs of the search, about; a half of them is for each of its parts.
+    /// Approximate limit of runs of the search; each of its two parts gets half of it.
     pub search_evals: Option<u64>,
-    /// What leads it.
+    /// The distances that guide the search.
     pub distances: Distances,
-    /// Its seed.
+    /// Seed of the search.
     pub seed: u64,
-    /// Time of solvers; none without them.
+    /// Limits of solvers; `None` for no proofs.
     pub proofs: Option<Limits>,
-    /// Whose mutants; those of the campaign's scope by default.
+    /// Scope of the mutants; by default that of the campaign.
     pub scope: Option<ScopeKind>,
 }
 
-/// What is known of a mutant.
+/// A mutant and its state.
 #[derive(Debug)]
 struct Known {
     /// The number of its branch.
     branch: usize,
-    /// The name of its function for the linker.
+    /// The linker symbol of its function.
     symbol: String,
-    /// The number of its point in the function, and its own there.
+    /// The number of its mutation point in the function, and its number at that point.
     number: (usize, usize),
     mutant: Mutant,
 }
 
-/// Measures the tests of `campaign` in `dir`, searches for inputs that kill more, and writes its reports again with them.
+/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and rewrites its reports.
 ///
 /// # Errors
-/// When the target cannot be compiled or loaded any more, or the reports not be written.
+/// When the target can no longer be compiled or loaded, or the reports cannot be written.
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) -> Result<(), Error> {
     let scope = how.scope.unwrap_or(campaign.manifest().scope);
     let mut session = ReplaySession::for_goals(campaign, Goals::Mutants, scope)?;
@@ -149,7 +149,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
 }
 
 impl How {
-    /// Of the search by variants.
+    /// Returns the bounds of the search by variants.
     fn bounds(&self, until: Instant) -> search::Bounds {
         let evals = self.search_evals.map(|evals| evals / 2);
         search::Bounds { seed: self.seed, until, evals, distances: self.distances, ulp: self.ulp }
@@ -166,7 +166,7 @@ fn live(all: &[Known]) -> Vec<usize> {
     all.iter().filter(|m| m.is_live()).map(|m| m.branch).collect()
 }
 
-/// Have solvers proved it equivalent?
+/// Returns whether solvers proved it equivalent.
 fn is_proved(known: &Known) -> bool {
     known.mutant.status == Status::Equivalent && !known.mutant.proof.is_empty()
 }
@@ -175,8 +175,8 @@ fn killed(all: &[Known]) -> usize {
     all.iter().filter(|m| m.mutant.status.is_killed()).count()
 }
 
-/// The mutants of the functions with these sites, in the order of the source; and the number of those that are left out, because their
-/// optimized code is that of another.
+/// Returns the mutants of the functions with these sites, in the order of the source, and the number of duplicates:
+/// mutants that are left out because their optimized code equals that of another.
 fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
     let functions: BTreeSet<usize> = sites.iter().map(|s| target.sites[*s].function).collect();
     let (mut all, mut duplicates) = (Vec::new(), 0);
@@ -218,7 +218,7 @@ fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
     (all, duplicates)
 }
 
-/// The inputs of the tests. Those of structures and arrays are the kept inputs that the tests were made from.
+/// Returns the inputs of the tests. For structures and arrays, these are the kept inputs that the tests were made from.
 fn inputs_of(dir: &Path, session: &ReplaySession, report: &Report) -> Vec<Vec<u8>> {
     let function = session.evaluator.function();
     let of = |test: &Test| match function.model {
@@ -228,7 +228,7 @@ fn inputs_of(dir: &Path, session: &ReplaySession, report: &Report) -> Vec<Vec<u8
     report.tests.iter().filter_map(of).collect()
 }
 
-/// Enters verdicts on `branches`; the first test has the number `first` among all.
+/// Stores verdicts on `branches`; `first` is the number of the first of these tests among all.
 fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tests, first: usize) {
     let verdict_of: BTreeMap<usize, &Verdict> = branches.iter().copied().zip(verdicts).collect();
     for known in all {
@@ -241,7 +241,7 @@ fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tes
                 mutant.reason.clone_from(&kill.how);
                 mutant.killed_by = Some(first + test);
             }
-            // What solvers have stated stays.
+            // Statements of solvers are kept.
             None if !mutant.proof.is_empty() => {}
             None if infects || mutant.status == Status::Survived => {
                 mutant.status = Status::Survived;
@@ -252,7 +252,7 @@ fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tes
     }
 }
 
-/// Searches for inputs that kill live mutants; returns few of them that together kill as many.
+/// Searches for inputs that kill live mutants; returns a few of them that together kill as many.
 fn find(
     dir: &Path,
     campaign: &Trusted,
@@ -268,7 +268,7 @@ fn find(
     let until = Instant::now() + time;
     let mut inputs = tests.inputs;
     inputs.extend(kept(dir));
-    // What the tests kill is known all the same.
+    // If this fails, the verdicts on the tests are still valid.
     match infect(dir, campaign, session, (how, time / 2), &inputs) {
         Ok(found) => inputs.extend(found),
         Err(e) => errln!("penfuzz: the campaign on mutants has failed: {e}"),
@@ -276,7 +276,7 @@ fn find(
     inputs.sort_unstable();
     inputs.dedup();
     let begin = score::observe(session, inputs)?;
-    // What infects may kill already.
+    // Inputs that infect a mutant may already kill it.
     let branches = live(all);
     let verdicts = score::score(session, &branches, &begin, how.ulp);
     note(all, &branches, &verdicts, &begin, n_tests);
@@ -291,7 +291,8 @@ fn find(
     choose(session, all, &mut open, candidates, (n_tests, how.ulp))
 }
 
-/// Chooses inputs one after another, each time one that kills the most of the `open` mutants that those before let live.
+/// Selects inputs greedily: each is the one that kills the most of the `open` mutants that the inputs before it leave
+/// alive.
 fn choose(
     session: &mut ReplaySession,
     all: &mut [Known],
@@ -323,8 +324,8 @@ fn open_kills(kills: &[(usize, score::Kill)], open: &[usize]) -> Vec<usize> {
     kills.iter().map(|(m, _)| *m).filter(|m| open.contains(m)).collect()
 }
 
-/// Runs a campaign whose goals are infected mutants, or branches if the search is to know the way to the mutants only; returns the inputs that
-/// it has kept.
+/// Runs a campaign whose goals are infected mutants, or branches if only the distance to the location guides the
+/// search. Returns the inputs that it has kept.
 fn infect(
     dir: &Path,
     campaign: &Trusted,

@@ -1,13 +1,13 @@
-//! When is a mutant killed? When a test of the original would fail: its result, what it leaves behind its pointers, `errno`, or how it ends
-//! differs. Flags of the floating-point environment and payloads of NaN do not count.
+//! The test oracle: a mutant is killed when a test of the original would fail, because its result, the memory behind
+//! its pointers, `errno`, or the way it ends differs. Floating-point exception flags and payloads of NaN do not count.
 
 use penfuzz_mutators::{line, view::Kind};
 
 use penfuzz_directory::rendering::results::Seen;
 use penfuzz_report::{Arg, End, Test};
 
-/// How a run of a mutant differs from what a test expects; `None` when it does not. Floating-point results may be `ulp` floats away. The
-/// process of the run is a child: it does not die of what the function does.
+/// Describes how a run of a mutant differs from the expectations of a test; `None` if it does not. Floating-point
+/// results may differ by `ulp` floats. The run happened in a child process, which survives what the function does.
 #[must_use]
 pub fn difference(test: &Test, seen: &Seen, ulp: u64) -> Option<String> {
     let exits = seen.exit.map(End::Exit);
@@ -42,7 +42,7 @@ pub fn difference(test: &Test, seen: &Seen, ulp: u64) -> Option<String> {
     differs.then(|| "another errno".to_owned())
 }
 
-/// A test that expects all of this.
+/// Returns a test that expects all of these values.
 #[must_use]
 pub fn test_of(seen: &Seen) -> Test {
     Test {
@@ -65,11 +65,11 @@ fn is_same(a: &Arg, b: &Arg, ulp: u64) -> bool {
     if kind.to_real(x).is_nan() || kind.to_real(y).is_nan() {
         return kind.to_real(x).is_nan() && kind.to_real(y).is_nan();
     }
-    // The sign of a zero is a part of a result, as in the emitted tests.
+    // The sign of a zero is part of a result, as in the emitted tests.
     ulp > 0 && line::between(kind, x, y) <= ulp
 }
 
-/// The bits of a floating-point value: its decimal has a point, an exponent, or is no number.
+/// Returns type and bits of a floating-point value: its decimal has a point or an exponent, or is not a number.
 fn float_of(arg: &Arg) -> Option<(Kind, u64)> {
     let bits = u64::from_str_radix(arg.bits.strip_prefix("0x")?, 16).ok()?;
     let is_integer = arg.decimal.bytes().all(|b| b.is_ascii_digit() || b == b'-');

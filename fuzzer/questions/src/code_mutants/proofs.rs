@@ -1,4 +1,4 @@
-//! What no input kills is asked of solvers. Their models are inputs that are tried.
+//! Asks solvers about mutants that no input kills. Inputs from their models are tried.
 
 use std::{
     path::Path,
@@ -20,10 +20,10 @@ use penfuzz_system::errln;
 
 use super::{How, Known, choose, is_proved, live, note, score, search};
 
-/// The most that the search beginning from models takes, of the time of the first search.
+/// The search that starts from models takes at most this fraction (one by it) of the time of the first search.
 const AFTER_MODELS: u32 = 4;
 
-/// Asks about the live mutants. Returns inputs of models.
+/// Asks solvers about the live mutants. Returns the inputs of models.
 pub(super) fn ask(
     dir: &Path,
     campaign: &Trusted,
@@ -33,7 +33,7 @@ pub(super) fn ask(
     limits: Limits,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let flag = mutants_flag(campaign.manifest(), scope);
-    // What no input infects is the easier question.
+    // Mutants that no input infects are the easier questions.
     let mut open: Vec<usize> = (0..all.len()).filter(|i| all[*i].is_live()).collect();
     open.sort_by_key(|i| all[*i].mutant.status == Status::Survived);
     let survivor = |i: &usize| {
@@ -50,7 +50,7 @@ pub(super) fn ask(
     for (i, proof) in open.into_iter().zip(answers.proofs) {
         let (Some(proof), mutant) = (proof, &mut all[i].mutant) else { continue };
         let of_reason = match proof.verdict {
-            // The code that runs is not compiled so that they wrap.
+            // The code that runs is compiled without wrapping overflows.
             Verdict::Proved if mutants::needs_wrapping(&proof) => {
                 mutant.is_equivalent_if_wraps = true;
                 format!("{}; equivalent if overflows wrap around: {}", mutant.reason, proof.agreeing())
@@ -69,8 +69,8 @@ pub(super) fn ask(
     Ok(answers.inputs)
 }
 
-/// Runs the live mutants with the inputs of models, and searches on from those that infect one. Returns few inputs that kill; the first
-/// test among all that is added has the number `first`.
+/// Runs the live mutants with the inputs of models, and continues the search from inputs that infect one. Returns a few
+/// inputs that kill mutants. `first` is the number of the first of these tests among all that are added.
 pub(super) fn try_models(
     session: &mut ReplaySession,
     all: &mut [Known],
@@ -103,7 +103,7 @@ pub(super) fn try_models(
     choose(session, all, &mut open, candidates, (first, how.ulp))
 }
 
-/// A mutant that is proved equivalent and killed is a fault of penfuzz. The run counts.
+/// Reports a mutant that is proved equivalent but killed: this is a bug of penfuzz. The run is authoritative.
 fn refuse_killed(all: &mut [Known], proved: &[usize]) {
     for known in all.iter_mut().filter(|k| proved.contains(&k.branch)) {
         let mutant = &mut known.mutant;

@@ -1,18 +1,20 @@
-//! How far an infected mutant is from another result.
+//! The propagation distance: how far an infected mutant is from another result.
 //!
-//! The original and the mutant write the values that they compute at all mutation points. The longest end of both sequences that is the same
-//! is what the difference has to pass yet: its length is the *approach level*. The last values that differ are absorbed by the
-//! operation behind them: if that is an addition or a rounding, the nearer the difference comes to an ulp of the next value, the likelier it stays.
+//! Original and mutant record the values that they compute at all mutation points. The difference has yet to pass the
+//! longest common suffix of both sequences: its length is the *approach level*. The last values that differ are
+//! absorbed by the operation after them. If that is an addition or a rounding, the difference is more likely to
+//! propagate the closer it comes to an ulp of the next value.
 
 use penfuzz_abi::Traced;
 use penfuzz_mutators::view::Kind;
 
-/// Bits of a distance below the approach level: the logarithm of the ratio of an ulp to the difference.
+/// Bits of the distance below the approach level: the logarithm of the ratio of an ulp to the difference.
 const RATIO_BITS: u32 = 12;
-/// Of values of which nothing is known.
+/// The ratio of values for which it is not known.
 const UNKNOWN: u64 = (1 << RATIO_BITS) - 1;
 
-/// The distance of propagation of a mutant with the trace `mutated`; smaller is nearer, and 0 is not a kill yet.
+/// Returns the propagation distance of a mutant with the trace `mutated`; smaller is nearer, and 0 does not imply a
+/// kill.
 #[must_use]
 pub fn distance(original: &[Traced], mutated: &[Traced]) -> u64 {
     let pairs = || original.iter().rev().zip(mutated.iter().rev());
@@ -39,7 +41,8 @@ fn is_same(a: &Traced, b: &Traced) -> bool {
     a.result == b.result || is_nan(a) && is_nan(b)
 }
 
-/// How many bits the difference of `a` and `b` is below an ulp of the value `next`, which is the same in both.
+/// Returns how far the difference of `a` and `b` is below an ulp of the value `next`, which is the same in both, in
+/// half bits.
 fn ratio(a: &Traced, b: &Traced, next: &Traced) -> u64 {
     let (Some(kind), Some(of_next)) = (kind_of(a), kind_of(next)) else { return UNKNOWN };
     let difference = (kind.to_real(a.result) - kind.to_real(b.result)).abs();

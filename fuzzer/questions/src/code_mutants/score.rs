@@ -1,8 +1,9 @@
-//! Which tests kill which mutants.
+//! Determines which tests kill which mutants.
 //!
-//! A test can kill a mutant only if it infects it: if the mutant computes another value at its place than the original. So the original
-//! runs once per test and reports which mutants it infects; then each mutant runs with the tests that infect it, until one kills it.
-//! Everything runs in child processes, because mutants crash and write where they should not.
+//! A test can kill a mutant only if it infects it: if the mutant computes another value at its location than the
+//! original. So the original runs once per test and reports the mutants that the test infects. Then each mutant runs
+//! with the tests that infect it, until one kills it. Everything runs in child processes, because mutants crash and
+//! write to arbitrary memory.
 
 use std::{
     collections::BTreeSet,
@@ -22,65 +23,65 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::oracle;
 
-/// Mutants of a batch, and the time after which no further one of it begins.
+/// Number of mutants of a batch, and the time after which no further mutant of a batch starts.
 const BATCH: usize = 32;
 const BATCH_TIME: Duration = Duration::from_millis(500);
-/// A mutant may use so many times the fuel of the original, and [`MORE_FUEL`] besides, before it counts as one that does not end.
+/// A mutant may use this multiple of the original's fuel, plus [`MORE_FUEL`], before it counts as not terminating.
 const FUEL_FACTOR: u64 = 16;
 const MORE_FUEL: u64 = 4096;
 
-/// The tests, and what they expect.
+/// Tests and their expectations.
 #[derive(Debug, Default)]
 pub struct Tests {
     /// Their inputs.
     pub inputs: Vec<Vec<u8>>,
-    /// What the original does; `None` for an input that is no test, because the original does not end normally.
+    /// The behaviour of the original; `None` for an input that is no test, because the original does not end normally.
     pub expected: Vec<Option<Expected>>,
-    /// For each, the mutants that it infects, by the numbers of their branches, ascending.
+    /// For each test the mutants that it infects, by the numbers of their branches, ascending.
     pub infected: Vec<Vec<u32>>,
 }
 
-/// What the original does for an input.
+/// The behaviour of the original for an input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Expected {
-    /// What a test checks.
+    /// The values that a test checks.
     pub test: Test,
-    /// What it leaves, if that is all that counts.
+    /// The values after the call, if only these count.
     left: Option<Left>,
-    /// Fuel that it uses.
+    /// The fuel that it uses.
     fuel: u64,
 }
 
-/// Fuel for a mutant of an original that uses so much.
+/// Returns the fuel limit of a mutant, from the fuel that the original uses.
 #[must_use]
 pub fn allowance(fuel: u64) -> i64 {
     i64::try_from(fuel.saturating_mul(FUEL_FACTOR).saturating_add(MORE_FUEL)).unwrap_or(i64::MAX)
 }
 
-/// What became of a mutant.
+/// The verdict on a mutant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The test that kills it, and why.
+    /// The test that kills it, and how.
     pub killed: Option<(usize, Kill)>,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
 }
 
 /// How a mutant is killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
-    /// It does not end.
+    /// Whether it does not terminate.
     pub hangs: bool,
-    /// In words.
+    /// Description.
     pub how: String,
 }
 
-/// Which mutants the inputs infect, and what the original does for them.
+/// Runs the original on the inputs, and records which mutants they infect and how it behaves.
 ///
 /// # Errors
-/// When the system has no process to spare.
+/// When the system cannot start another process.
 pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Tests, Error> {
-    // Here, so that no process after this one has to change many bytes.
+    // Done in the parent, so that the child processes after it need not change many bytes.
     session.evaluator.set_mutant(None);
     let requested = session.scope.requested.clone();
     let work = |evaluator: &mut Evaluator, i: usize, _| {
@@ -92,7 +93,7 @@ pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Test
     for (answer, input) in all.into_iter().zip(&inputs) {
         let (by, what) = match answer {
             Some(answer) => answer,
-            // It has ended its process, or there was none.
+            // The input ended its process, or there was none.
             None => (session.evaluate(&[input])?.remove(0).covers, None),
         };
         infected.push(by);
@@ -101,7 +102,7 @@ pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Test
     Ok(Tests { inputs, expected, infected })
 }
 
-/// What the original does for an input, which is on afterwards; `None` when it does not end normally.
+/// Runs the original, which stays enabled, on an input, and returns its behaviour; `None` if it does not end normally.
 pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
     evaluator.set_mutant(None);
     let test = results::of(evaluator, bytes, None);
@@ -111,7 +112,8 @@ pub fn expect(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Expected> {
     (seen.is_normal() && oracle::difference(&test, &seen, 0).is_none()).then_some(Expected { test, left, fuel })
 }
 
-/// Runs each of these mutants with the tests that infect it, those that take the least first: one that does not end uses many times as much.
+/// Runs each of these mutants with the tests that infect it, those that use the least fuel first: a mutant that does
+/// not terminate uses a multiple of it.
 pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Verdict> {
     let infects = |test: usize, mutant: usize| tests.infected[test].binary_search(&(mutant as u32)).is_ok();
     let fuel = |t: usize| Some((tests.expected[t].as_ref()?.fuel, t));
@@ -128,7 +130,7 @@ pub fn score(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
     verdicts.into_iter().flatten().collect()
 }
 
-/// Seconds that one run of the tests takes without mutants, in a process of its own as mutants have.
+/// Returns the seconds that one run of the tests takes without mutants, in a process of its own as mutants have.
 pub fn plain(session: &mut ReplaySession, tests: &Tests) -> f64 {
     let mut watch = Watch::start();
     each(session, 1, |evaluator, _, _| {
@@ -139,7 +141,7 @@ pub fn plain(session: &mut ReplaySession, tests: &Tests) -> f64 {
     watch.lap()
 }
 
-/// For each test, which of the mutants it kills, and how; each mutant runs with every test that infects it.
+/// Returns for each test the mutants that it kills, and how. Each mutant runs with every test that infects it.
 pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp: u64) -> Vec<Vec<(usize, Kill)>> {
     let work = |evaluator: &mut Evaluator, t: usize, _: bool| {
         let mut all: Vec<(usize, Kill)> = Vec::new();
@@ -156,7 +158,7 @@ pub fn kills(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, ulp:
     each(session, tests.inputs.len(), work).into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Mutants, and for each the tests that it runs with.
+/// Mutants, each with the tests that it runs with.
 struct Work<'a> {
     mutants: &'a [usize],
     jobs: Vec<Vec<usize>>,
@@ -165,8 +167,9 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Runs mutants one after the other in one process, and looks only then whether the original still does what the tests expect. `None` for
-    /// those of a batch with one that has changed it, or that has ended its process, or that takes long.
+    /// Runs the mutants of a batch one after the other in one process, and checks only afterwards whether the original
+    /// still meets the expectations of the tests. `None` for the mutants of a batch in which one has changed its
+    /// behaviour or ended its process, or that takes too long.
     fn in_batches(&self, session: &mut ReplaySession) -> Vec<Option<Verdict>> {
         let n = self.mutants.len();
         let of_batch = |batch: usize| batch * BATCH..n.min((batch + 1) * BATCH);
@@ -190,8 +193,8 @@ impl Work<'_> {
         all
     }
 
-    /// Runs these mutants, and looks after each whether the original still does what the test expects that has killed it. If not, a new process
-    /// repeats it.
+    /// Runs these mutants, and checks after each kill whether the original still meets the expectations of that test.
+    /// If not, the mutant is run again in a new process.
     fn one_by_one(&self, session: &mut ReplaySession, these: &[usize]) -> Vec<Verdict> {
         let work = |evaluator: &mut Evaluator, i: usize, is_fresh| {
             let verdict = self.run(evaluator, these[i]);
@@ -206,7 +209,7 @@ impl Work<'_> {
         verdicts.into_iter().zip(these).map(|(verdict, i)| verdict.unwrap_or_else(|| died(*i))).collect()
     }
 
-    /// Runs a mutant with its tests, until one kills it.
+    /// Runs a mutant with its tests until one kills it.
     fn run(&self, evaluator: &mut Evaluator, i: usize) -> Verdict {
         let mut runs = 0;
         for t in &self.jobs[i] {
@@ -219,20 +222,20 @@ impl Work<'_> {
         Verdict { killed: None, runs }
     }
 
-    /// Does the original still do what a test expects?
+    /// Returns whether the original still meets the expectations of a test.
     fn is_intact(&self, evaluator: &mut Evaluator, test: usize) -> bool {
         let expected = self.tests.expected[test].as_ref();
         expected.is_none_or(|expected| is_intact(evaluator, &self.tests.inputs[test], expected))
     }
 }
 
-/// Does the original, which is on, still do what the test expects?
+/// Returns whether the original, which is enabled, still meets the expectations of the test.
 fn is_intact(evaluator: &mut Evaluator, bytes: &[u8], expected: &Expected) -> bool {
     let again = results::call_unless(evaluator, bytes, expected.left.as_ref());
     again.is_none_or(|again| oracle::difference(&expected.test, &again, 0).is_none())
 }
 
-/// Runs a mutant once. The original is on again afterwards.
+/// Runs a mutant once, and enables the original again afterwards.
 pub fn try_one(evaluator: &mut Evaluator, mutant: usize, bytes: &[u8], expected: &Expected, ulp: u64) -> Option<Kill> {
     evaluator.set_mutant(Some(mutant));
     let fuel = evaluator.set_fuel(allowance(expected.fuel));
@@ -244,8 +247,9 @@ pub fn try_one(evaluator: &mut Evaluator, mutant: usize, bytes: &[u8], expected:
     Some(Kill { hangs, how: if hangs { "it does not end".to_owned() } else { how } })
 }
 
-/// Does the work on items `0..n` in child processes; the last argument is whether the item is the first one of its process. `None` for an
-/// item that ends its process. Where the work returns nothing, a new process repeats it.
+/// Does the work on items `0..n` in child processes. The last argument of `work` is whether the item is the first one
+/// of its process. If `work` returns `None`, a new process repeats the item. The result is `None` for an item that ends
+/// its process.
 pub fn each<M: Serialize + DeserializeOwned>(
     session: &mut ReplaySession,
     n: usize,
@@ -276,18 +280,18 @@ pub fn each<M: Serialize + DeserializeOwned>(
     all
 }
 
-/// A clock for what takes part of a time.
+/// A stopwatch.
 #[derive(Debug)]
 pub struct Watch(Instant);
 
 impl Watch {
-    /// It runs.
+    /// Starts a stopwatch.
     #[must_use]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Seconds since it was started or read.
+    /// Returns the seconds since the start or the last call.
     pub fn lap(&mut self) -> f64 {
         mem::replace(&mut self.0, Instant::now()).elapsed().as_secs_f64()
     }

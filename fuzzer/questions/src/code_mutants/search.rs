@@ -1,9 +1,10 @@
-//! The search for inputs that kill mutants which the tests let live.
+//! The search for inputs that kill mutants which the tests leave alive.
 //!
-//! An input kills a mutant if it reaches the mutated place, if the mutant computes another value there (it is infected), and if that
-//! changes a result (it propagates). A campaign whose goals are infected mutants finds inputs for the first two; here they are varied, and
-//! each variant is tried with the live mutants that it infects: one run of the original reports all of them. Beside that, of a mutant that
-//! is infected and lives the distance of propagation is minimized ([`propagation`]), if [`Distances`] has it.
+//! An input kills a mutant if it reaches the mutated location, if the mutant computes another value there (it is
+//! infected), and if that changes a result (it propagates). A campaign whose goals are infected mutants finds inputs
+//! for the first two. Here these are varied, and each variant is tried with the live mutants that it infects: one run
+//! of the original reports all of them. In addition, for a mutant that is infected and alive, the propagation distance
+//! is minimized ([`propagation`]), if [`Distances`] includes it.
 
 use std::{
     collections::HashMap,
@@ -31,40 +32,40 @@ use super::{
     score::{Tests, allowance, expect, try_one},
 };
 
-/// Variants of one round, which is for one mutant; others that they infect are tried besides.
+/// Number of variants of one round. A round is for one mutant; other mutants that the variants infect are tried, too.
 const ROUND: usize = 64;
-/// Runs of a mutant after which it is given up.
+/// Number of runs after which a mutant is given up.
 const LONGEST: u64 = 6000;
-/// What a round costs a mutant that none of its variants infects.
+/// Cost, in runs, of a round none of whose variants infects the mutant.
 const NOT_INFECTED: u64 = 400;
-/// Mutants that are tried with one variant.
+/// Maximum number of mutants that are tried with one variant.
 const AT_ONCE: usize = 24;
-/// Infecting inputs that are kept for a mutant.
+/// Maximum number of infecting inputs that are kept for a mutant.
 const BASES: usize = 16;
-/// Child processes that mutants may end before the search ends.
+/// Number of child processes that mutants may end before the search ends.
 const DEATHS: u64 = 24;
 
-/// One of so many rounds minimizes the distance of propagation.
+/// Every `CLIMBS`-th round of a mutant minimizes the propagation distance.
 const CLIMBS: u64 = 2;
-/// Values of a run that are compared.
+/// Maximum number of values of a run that are compared.
 const VALUES: usize = 4096;
 
-/// Bounds of a search.
+/// Bounds of the search.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Seed of the pseudo-random generator.
     pub seed: u64,
-    /// It ends at this time.
+    /// Deadline.
     pub until: Instant,
-    /// And after so many runs, about.
+    /// Approximate limit of runs.
     pub evals: Option<u64>,
-    /// What leads it.
+    /// The distances that guide the search.
     pub distances: Distances,
-    /// Floating-point results may be so many floats away.
+    /// Tolerance of floating-point results, in floats.
     pub ulp: u64,
 }
 
-/// An input that kills a mutant, by the number of its branch.
+/// An input that kills a mutant, given by the number of its branch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Found {
     input: Vec<u8>,
@@ -73,7 +74,7 @@ struct Found {
     evals: u64,
 }
 
-/// Inputs that kill some of the live `mutants`; `tests` are where the search begins.
+/// Returns inputs that kill some of the live `mutants`. The search starts from `tests`.
 pub fn search(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, bounds: Bounds) -> Vec<Vec<u8>> {
     let mut live: Vec<usize> = mutants.to_vec();
     let mut found = Vec::new();
@@ -112,14 +113,14 @@ pub fn search(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, bou
 struct Goal {
     branch: usize,
     spent: u64,
-    /// Inputs that infect it; that reach it, if that is all that leads the search.
+    /// Inputs that infect it; inputs that reach it, if only that distance guides the search.
     bases: Vec<Vec<u8>>,
-    /// Of these the one that is the nearest to another result, and its distance.
+    /// The smallest propagation distance, and its input.
     nearest: Option<(u64, Vec<u8>)>,
     climbs: u64,
 }
 
-/// One variant, and what the original does for it.
+/// A variant, and the behaviour of the original for it.
 struct Variant {
     x: Vec<u8>,
     infected: Vec<u32>,
@@ -129,15 +130,15 @@ struct Variant {
 
 struct Walk {
     goals: Vec<Goal>,
-    /// Inputs of tests.
+    /// Inputs of the tests.
     pool: Vec<Vec<u8>>,
     layout: Layout,
     dictionary: Dictionary,
     rng: StdRand,
     bounds: Bounds,
-    /// Runs before this search.
+    /// Number of runs before this search.
     first: u64,
-    /// What the original and the mutant compute.
+    /// Values that the original and the mutant compute.
     traces: [Vec<Traced>; 2],
 }
 
@@ -174,7 +175,7 @@ impl Walk {
     fn run(&mut self, evaluator: &mut Evaluator, send: &mut dyn FnMut(&Found)) {
         let most = self.bounds.evals.unwrap_or(u64::MAX);
         while Instant::now() < self.bounds.until && !evaluator.is_worn_out() && self.made(evaluator) < most {
-            // The mutant on which least was spent, and the first of several.
+            // The mutant with the least effort so far; the first of several.
             let open = (0..self.goals.len()).filter(|g| self.goals[*g].spent < LONGEST);
             let Some(goal) = open.min_by_key(|g| self.goals[*g].spent) else { return };
             if self.climbs(goal) {
@@ -193,7 +194,7 @@ impl Walk {
         send(&Found { input: x.to_vec(), mutant: self.goals[goal].branch, evals: self.made(evaluator) });
     }
 
-    /// Is this round for the propagation of the mutant?
+    /// Returns whether this round minimizes the propagation distance of the mutant.
     fn climbs(&mut self, goal: usize) -> bool {
         let goal = &mut self.goals[goal];
         if self.bounds.distances != Distances::Propagation || goal.bases.is_empty() {
@@ -203,7 +204,7 @@ impl Walk {
         goal.climbs.is_multiple_of(CLIMBS)
     }
 
-    /// Minimizes the distance of propagation of a mutant that is infected.
+    /// Minimizes the propagation distance of an infected mutant.
     fn climb(&mut self, evaluator: &mut Evaluator, goal: usize, send: &mut dyn FnMut(&Found)) {
         let branch = self.goals[goal].branch;
         evaluator.set_mutant(None);
@@ -227,7 +228,8 @@ impl Walk {
                 evaluator.arm_values();
             } else if is_whole && is_too {
                 let distance = propagation::distance(&original, &mutated);
-                // Equal ones, too: what is absorbed by chance may stay for a neighbour.
+                // Equal distances are accepted, too: a difference that is absorbed by chance may propagate for a
+                // neighbour.
                 if self.goals[goal].nearest.as_ref().is_none_or(|(nearest, _)| distance <= *nearest) {
                     self.goals[goal].nearest = Some((distance, x));
                 }
@@ -236,7 +238,7 @@ impl Walk {
         self.traces = [original, mutated];
     }
 
-    /// A variant of the input that is the nearest to another result; or an input that infects.
+    /// Returns a variant of the input with the smallest propagation distance; or an input that infects the mutant.
     fn nearer(&mut self, goal: usize, is_first: bool) -> Vec<u8> {
         let Goal { bases, nearest, .. } = &self.goals[goal];
         let (Some((_, x)), false) = (nearest, is_first) else {
@@ -291,7 +293,7 @@ impl Walk {
         all
     }
 
-    /// The mutants to run, each with the variants for which it runs. Variants that infect a mutant are kept.
+    /// Returns the mutants to run, each with the variants to run it on. Keeps variants that infect a mutant.
     fn choose(&mut self, variants: &[Variant]) -> Vec<(usize, Vec<usize>)> {
         let mut chosen: Vec<Vec<usize>> = vec![Vec::new(); self.goals.len()];
         let goal_of: HashMap<u32, usize> =
@@ -347,7 +349,7 @@ impl Walk {
         None
     }
 
-    /// A variant of an input that infects the mutant, if one is known; else of any.
+    /// Returns a variant of an input that infects the mutant, if one is known; otherwise of any input.
     fn variant(&mut self, goal: usize) -> Vec<u8> {
         let bases = &self.goals[goal].bases;
         let from = if bases.is_empty() || self.rng.below_or_zero(16) == 0 { &self.pool } else { bases };
@@ -368,8 +370,8 @@ impl Walk {
         x
     }
 
-    /// Changes one number: a step of a power of two or a few steps on its line, a value of its own, that of another input, or random low
-    /// bits.
+    /// Changes one number: by a step of a power of two or by a few steps on its ULP line, to a structured value, to
+    /// that of another input, or in random low bits.
     fn change(&mut self, slot: Slot, x: &mut [u8]) {
         let rng = &mut self.rng;
         let (kind, rising) = (slot.kind, rng.coinflip(0.5));
@@ -398,7 +400,7 @@ impl Walk {
     }
 }
 
-/// For each input, the mutants of `live` whose place it reaches, ascending.
+/// Returns for each input the mutants of `live` whose location it reaches, ascending.
 fn reached(evaluator: &mut Evaluator, live: &[usize], inputs: &[Vec<u8>]) -> Vec<Vec<u32>> {
     let mut is_live = vec![false; evaluator.target().n_branches];
     for b in live {

@@ -1,9 +1,9 @@
-//! Could the exception have been avoided? Ariadne's classifier: an overflow or underflow in the middle of a computation whose
-//! result, computed precisely, is an ordinary number again is a matter of how it was computed (Barr, Vo, Le and Su,
-//! *Automatic Detection of Floating-Point Exceptions*, POPL 2013).
+//! Decides whether an overflow or underflow could be avoided, as Ariadne's classifier does: if the exception occurs in
+//! the middle of a computation, but the precisely computed result is an ordinary number, another way of computing would
+//! avoid it (Barr, Vo, Le and Su, *Automatic Detection of Floating-Point Exceptions*, POPL 2013).
 //!
-//! The run is recorded operation by operation, all over the target, and computed again with MPFR; the path stays the recorded
-//! one. Only with the cargo feature `mpfr`.
+//! All operations of a run in the target are recorded and computed again with MPFR, along the recorded path. This
+//! requires the cargo feature `mpfr`.
 
 use penfuzz_abi::Traced;
 use penfuzz_executor::Evaluator;
@@ -13,16 +13,17 @@ use rug::Float;
 
 use super::{job, precise::Machine, shown};
 
-/// Operations of one run that are computed again, at most: some tens of milliseconds.
+/// Maximum number of operations of one run that are computed again, which takes some tens of milliseconds.
 const STEPS: usize = 20_000;
-/// The same for all finds of a campaign.
+/// Maximum number of operations for all finds of a campaign.
 const ALL_STEPS: usize = 2_000_000;
 
-/// Whether the exception could be avoided, and the precise values. `None` when no operation gave any of the outputs.
+/// Whether the exception could be avoided (`None` if no operation produced any of the outputs), and the precise values.
 pub type Judgement = (Option<bool>, Precise);
 
-/// Runs the input of an observed job once more and judges it. `jobs` is the number of all. `None` for other exceptions than
-/// overflow and underflow, and when the run does not return, is too long, or does not raise it again.
+/// Runs the input of an observed job again and judges its exception. `jobs` is the number of all jobs. Returns `None`
+/// for exceptions other than overflow and underflow, and if the run does not return, is too long, or does not raise the
+/// exception again.
 #[must_use]
 pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, jobs: usize) -> Option<Judgement> {
     let (values, _) = of.seen.filter(|_| matches!(found.exception, Exception::Overflow | Exception::Underflow))?;
@@ -37,8 +38,8 @@ pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, 
     judge(&steps, at, &shown::floats(evaluator.function(), &evaluator.output()))
 }
 
-/// Judges the exception that step number `at` raised in a run that gave these `outputs`, of type `double` or
-/// `float`. `None` when its operation is not one that is computed here.
+/// Judges the exception that step number `at` raised in a run with these `outputs` of type `double` or `float`. Returns
+/// `None` if the operation of this step is not supported.
 #[must_use]
 pub fn judge(steps: &[Traced], at: usize, outputs: &[(Kind, f64)]) -> Option<Judgement> {
     let mut machine = Machine::default();
@@ -57,7 +58,7 @@ pub fn judge(steps: &[Traced], at: usize, outputs: &[(Kind, f64)]) -> Option<Jud
     Some((avoidable, Precise { operation: text(&operation?), results }))
 }
 
-/// An ordinary number of the type: zero, or neither subnormal nor too large.
+/// Returns true for ordinary numbers of the type: zero, and numbers that are neither subnormal nor too large.
 fn is_in_range(value: &Float, kind: Kind) -> bool {
     let size = value.clone().abs();
     let (least, is_finite) = match kind {

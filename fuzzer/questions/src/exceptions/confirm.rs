@@ -1,5 +1,5 @@
-//! Replays each find without hooks, and confirms it by the flags and traps of the hardware ([`penfuzz_executor::trap`]), in a
-//! child process.
+//! Replays each find without hooks, and confirms it by the flags and traps of the hardware
+//! ([`penfuzz_executor::trap`]), in a child process.
 
 use std::{collections::HashMap, path::Path};
 
@@ -22,18 +22,18 @@ use super::{
     job::{Job, Observed},
 };
 
-/// What the hardware showed of one job; a message of the child.
+/// What the hardware reported for one job; a message of the child.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Witness {
-    /// The flag was up after the run.
+    /// True if the exception's flag was set after the run.
     flag: bool,
-    /// Offsets into the target of what raised it.
+    /// Offsets in the target of the code that raised the exception.
     places: Vec<u64>,
     returned: bool,
     is_cut_short: bool,
 }
 
-/// Replays every job.
+/// Replays the finds of all jobs.
 #[must_use]
 pub fn confirm(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -> Vec<Confirmation> {
     let witnesses = witnesses(session, jobs, observed);
@@ -52,7 +52,7 @@ pub fn confirm(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed])
         .collect()
 }
 
-/// One flag of the hardware.
+/// The hardware flag of an exception.
 fn flag_of(exception: Exception) -> usize {
     match exception {
         Exception::Overflow => exception::OVERFLOW,
@@ -81,7 +81,7 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
             }
         };
         let _ = child::run(work, |witness| all.push(Some(witness)), Limit::Silence(patience * 2));
-        // The next one was the end of the child.
+        // The next job ended the child.
         if all.len() == first {
             all.push(None);
         }
@@ -89,7 +89,7 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
     all
 }
 
-/// In the child.
+/// Replays one job, in the child.
 fn replay(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
     let flag = flag_of(job.exception);
     let (ran, Trapped { raised, .. }) = session.evaluator.run_trapped(bytes, None);
@@ -102,7 +102,7 @@ fn replay(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
     }
 }
 
-/// Source positions of code, each address looked up once.
+/// Source positions of code. Each address is looked up once.
 struct Map {
     symbols: Symbols,
     known: HashMap<u64, Vec<(String, u32, u32)>>,
@@ -138,7 +138,7 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
     )
 }
 
-/// Is an operand outside the range of the integer type it is converted to?
+/// A reason, if the operand is outside the range of the integer type that it is converted to.
 fn by_value(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
     let (bits, signed) = conversion::integer_type(site)?;
     let x = f64::from_bits(observed.seen?.0[0]);

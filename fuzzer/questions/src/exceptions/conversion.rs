@@ -1,12 +1,14 @@
-//! Conversions of floats to integers: is the operand outside the range of the type?
+//! Conversions of floats to integers: detects operands outside the range of the integer type.
 //!
-//! C11, 6.3.1.4: when the integral part cannot be represented the behaviour is undefined. x86-64 raises the invalid flag for
-//! `int` and `long`; narrower and unsigned types are converted by way of a wider one, which may hold the number.
+//! C11, 6.3.1.4: if the type cannot represent the integral part, the behaviour is undefined. x86-64 raises the invalid
+//! flag for `int` and `long`. Narrower and unsigned types are converted by way of a wider type, which may be able to
+//! represent the number.
 
 use penfuzz_abi::operation;
 use penfuzz_target::program::Site;
 
-/// Bits of the integer type that an operation converts to, and whether it is signed; `None` for another operation.
+/// The number of bits of the integer type that an operation converts to, and whether it is signed; `None` for other
+/// operations.
 #[must_use]
 pub fn integer_type(site: &Site) -> Option<(u32, bool)> {
     let signed = match site.operation {
@@ -17,7 +19,8 @@ pub fn integer_type(site: &Site) -> Option<(u32, bool)> {
     Some((bits_of(&site.name), signed))
 }
 
-/// Of a type as the pass writes it: `(unsigned char)`, `(int)`; `(int24)`. The others are functions that give a `long`.
+/// The number of bits of a type by its name in the site table, such as `(unsigned char)`, `(int)` or `(int24)`. Other
+/// names are functions that return a `long`.
 fn bits_of(name: &str) -> u32 {
     let inside = name.trim_start_matches('(').trim_end_matches(')');
     match inside.rsplit(' ').next().unwrap_or_default() {
@@ -28,7 +31,7 @@ fn bits_of(name: &str) -> u32 {
     }
 }
 
-/// Can the integral part of `x` not be represented? NaN and infinities cannot.
+/// Returns true if the type cannot represent the integral part of `x`. This includes NaN and infinities.
 #[must_use]
 pub fn is_out_of_range(x: f64, bits: u32, signed: bool) -> bool {
     let x = x.trunc();

@@ -1,11 +1,12 @@
-//! From a finished campaign on floating-point exceptions to its finds.
+//! Examines the finds of a finished campaign for floating-point exceptions.
 //!
-//! A campaign ends with inputs that together cover all exceptions it has found. Here each exception gets an input of its own,
-//! as simple as possible ([`work`]); the operands are recorded, and whether the function's result shows anything ([`shown`]);
-//! and the run is made once more without hooks, and confirmed by the hardware's flags and traps ([`confirm`]). With the feature
-//! `mpfr` overflows and underflows are computed again precisely (`avoidable`).
+//! A campaign ends with inputs that together cover all exceptions that it has found. Here each exception gets an input
+//! of its own, as simple as possible ([`work`]). Its operands are recorded, and whether the function's result shows the
+//! exception ([`shown`]). The run is repeated without hooks, and confirmed by the hardware's flags and traps
+//! ([`confirm`]). With the feature `mpfr`, overflows and underflows are computed again precisely (`avoidable`).
 //!
-//! All this runs the target, so it happens in child processes; when one dies, the rest of that find is lost.
+//! All this runs the target, so it happens in child processes. If a child dies, the remaining results for that find are
+//! lost.
 
 #[cfg(feature = "mpfr")]
 pub mod avoidable;
@@ -38,19 +39,19 @@ use self::job::{Job, Observed};
 
 pub use self::job::class;
 
-/// Examines the finds of `campaign` in `dir` and writes its reports again with them.
+/// Examines the finds of `campaign` in `dir`, and writes its reports again with the results.
 ///
 /// # Errors
-/// When the target cannot be loaded any more, or the reports not be written.
+/// When the target cannot be loaded any more, or when the reports cannot be written.
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
     report.exceptions = Some(examine(dir, campaign, report)?);
     write_all(dir, report).map_err(Error::from_source)
 }
 
-/// The finds of `campaign` in `dir`, which `report` is about.
+/// Examines the finds of `campaign` in `dir`; `report` is its report.
 ///
 /// # Errors
-/// When the target cannot be loaded any more, or the system has no process to spare.
+/// When the target cannot be loaded any more, or when the system has no process to spare.
 pub fn examine(dir: &Path, campaign: &Trusted, report: &Report) -> Result<Exceptions, Error> {
     let mut session = ReplaySession::of(campaign)?;
     if let Some(change) = session.change_since(campaign.manifest()) {
@@ -77,17 +78,17 @@ pub fn examine(dir: &Path, campaign: &Trusted, report: &Report) -> Result<Except
     Ok(Exceptions::new(operations().count(), &possible, finds, raising.len(), &report.function))
 }
 
-/// Does the target have operation sites, that is, was it compiled with `-fpen-exceptions`?
+/// Returns true if the target has operation sites, that is, if it was compiled with `-fpen-exceptions`.
 #[must_use]
 pub fn has_operations(target: &Target) -> bool {
     target.sites.iter().any(|s| s.kind == site_kind::OPERATION)
 }
 
-/// For every exception that was found, in the order of branches, an input: of those that return if there is one.
+/// A job with an input for each exception that was found, in the order of branches. Inputs that return are preferred.
 fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<Job>, Error> {
     let function = session.evaluator.function().clone();
     let mut inputs: Vec<Vec<u8>> = match function.model {
-        // Numbers of an input lie anywhere in structures and arrays, and some of it is nowhere shown.
+        // With an input model, the arguments of tests do not determine the input.
         Some(_) => kept(dir),
         None => report.tests.iter().map(|t| bytes_of(&function, &t.args)).collect(),
     };
@@ -111,14 +112,14 @@ fn jobs(session: &mut ReplaySession, dir: &Path, report: &Report) -> Result<Vec<
     Ok(jobs)
 }
 
-/// The directory of the kept inputs, in that of a campaign.
+/// The directory of the kept inputs, within the output directory.
 const QUEUE: &str = "queue";
 
-/// Bytes of an input that are read at most.
+/// Maximum size of an input in bytes.
 const LARGEST_INPUT: u64 = 1 << 24;
 
-/// The inputs that the campaign has kept, in the order of their names. Together they raise all exceptions that it has found; a simpler
-/// test may raise others than the input that it was made from.
+/// The inputs that the campaign has kept, ordered by file name. Together they raise all exceptions that it has found.
+/// The simplified tests need not: they may raise other exceptions than the inputs that they were made from.
 pub(crate) fn kept(dir: &Path) -> Vec<Vec<u8>> {
     let entries = std::fs::read_dir(dir.join(QUEUE)).into_iter().flatten().flatten();
     let mut names: Vec<String> =
@@ -127,8 +128,8 @@ pub(crate) fn kept(dir: &Path) -> Vec<Vec<u8>> {
     names.iter().filter_map(|name| input_of(dir, &format!("{QUEUE}/{name}"))).collect()
 }
 
-/// An input that the report names. Its bytes are shown as arguments, and the report may be a stranger's, so only a file in the
-/// directory of the campaign is read.
+/// Reads an input that the report names. The report may come from an untrusted source, and the bytes are shown as
+/// arguments, so only files in the output directory are read.
 pub(crate) fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
     let is_below = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = dir.join(file);
@@ -136,7 +137,7 @@ pub(crate) fn input_of(dir: &Path, file: &str) -> Option<Vec<u8>> {
     if is_below && is_inside()? { foreign::read_own(&path, LARGEST_INPUT).ok() } else { None }
 }
 
-/// The input that these arguments of numbers were read from, see [`arguments`].
+/// Encodes arguments that are numbers as an input: the inverse of [`arguments`].
 pub(crate) fn bytes_of(function: &Function, args: &[Arg]) -> Vec<u8> {
     let digits = |a: &Arg| a.bits.strip_prefix("0x").unwrap_or_default().to_owned();
     let byte = |text: &str| u8::from_str_radix(text, 16).unwrap_or(0);
@@ -186,7 +187,7 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
     }
 }
 
-/// Operands and result as text.
+/// Operands and result, as text.
 fn numbers(site: &Site, observed: &Observed) -> (Vec<Number>, Option<Number>) {
     let Some((values, _)) = observed.seen else { return (Vec::new(), None) };
     let number = |kind, bits| Number { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };

@@ -1,12 +1,13 @@
-//! A recorded run once more in high precision, with a range of exponents that nothing leaves.
+//! Computes a recorded run again in high precision, with an exponent range that no operation leaves.
 //!
-//! Of the operations of a run, operands and results are recorded, not where these came from. An operand that is, bit
-//! for bit or but for its sign, what an earlier operation gave is taken for that result; any other is an argument, and exact, as
-//! constants are. Of several (infinities and zeros are all alike) it is the last that no operation has taken yet, the last
-//! operand first: so a formula's parts come together as on a stack, and most results are used once. When all are taken it is
-//! the last. So what is not seen (a sign that is copied, a value that goes through memory)
-//! does no harm, and what is done to the words of a value, as old libraries of elementary functions do it, starts anew from
-//! the double there.
+//! The record of an operation has its operands and its result, but not where the operands came from. If an operand
+//! equals the result of an earlier operation bit for bit, or except for its sign, it is taken to be that result. Any
+//! other operand is an argument or a constant, and exact. If several results are equal (all infinities are alike, and
+//! all zeros), the operand is the last of them that no operation has used yet; the last operand is resolved first. So
+//! the parts of a formula combine as on a stack, and most results are used once. If all of them have been used, it is
+//! the last one. Operations that are not recorded do no harm, such as copying a sign, or storing a value in memory. If
+//! code modifies the words of a value, as old libraries of elementary functions do, the computation restarts from the
+//! double at that point.
 
 use std::collections::HashMap;
 
@@ -16,18 +17,19 @@ use rug::{Float, ops::Pow};
 
 use super::job;
 
-/// Bits of the significands: those of the result of a thousand operations of doubles that cancel nothing, with room.
+/// Bits of the significands: enough for the result of a thousand operations on doubles without cancellation, with some
+/// reserve.
 const PRECISION: u32 = 256;
 
-/// Beyond 2^±4096 periodic functions, remainders and the like take MPFR longer than they are worth.
+/// For operands beyond 2^±4096, MPFR takes too long to compute periodic functions, remainders and similar functions.
 const LARGEST_EXPONENT: u32 = 4096;
 
-/// Equal doubles, such as infinities, whose values are kept apart.
+/// Maximum number of stored values for the same double, such as an infinity.
 const WAITING: usize = 16;
 
 const SIGN: u64 = 1 << 63;
 
-/// The high-precision value behind each double that an operation gave.
+/// Stores the high-precision values of the doubles that operations produced.
 #[derive(Debug, Default)]
 pub struct Machine {
     known: HashMap<u64, Vec<Given>>,
@@ -40,8 +42,8 @@ struct Given {
 }
 
 impl Machine {
-    /// Carries out one recorded operation; returns its value, or `None` for one that is not supported here: its result in
-    /// double counts as exact then.
+    /// Computes one recorded operation. Returns its value, or `None` if the operation is not supported: then its result
+    /// as a double counts as exact.
     pub fn step(&mut self, step: &Traced) -> Option<Float> {
         let operation = step.what & 0xff;
         if operation == op::TO_SIGNED || operation == op::TO_UNSIGNED {
@@ -53,7 +55,7 @@ impl Machine {
         value
     }
 
-    /// Takes the value that an operation gave as the double of these bits; `None` when none did.
+    /// Takes the value of the operation that produced the double with these bits; `None` if none did.
     pub fn take(&mut self, bits: u64) -> Option<Float> {
         let is_negated = !self.known.contains_key(&bits);
         let all = self.known.get_mut(&if is_negated { bits ^ SIGN } else { bits })?;
@@ -66,7 +68,7 @@ impl Machine {
     fn keep(&mut self, bits: u64, value: Float) {
         let all = self.known.entry(bits).or_default();
         if f64::from_bits(bits).is_normal() {
-            // Those differ by a rounding only.
+            // Values of the same normal double differ only by rounding, so the last one is enough.
             all.clear();
         } else if all.len() == WAITING {
             all.remove(0);
@@ -74,7 +76,7 @@ impl Machine {
         all.push(Given { value, is_taken: false });
     }
 
-    /// The operands that are floats; others are 0.
+    /// The operands that are floats. Others are 0.
     fn operands(&mut self, operation: u32, step: &Traced) -> [Float; 3] {
         let mut all = [0; 3].map(exact);
         for (i, _) in job::operands_of(operation).iter().enumerate().rev().filter(|(_, k)| **k == Kind::F64) {
@@ -118,7 +120,7 @@ fn exact(bits: u64) -> Float {
     Float::with_val(PRECISION, f64::from_bits(bits))
 }
 
-/// What lies beyond an `int` is far beyond the doubles, too.
+/// Limits a shift to the range of `int`. Larger shifts leave the range of doubles anyway.
 fn shift(n: i64) -> i32 {
     n.clamp(i64::from(i32::MIN / 2), i64::from(i32::MAX / 2)) as i32
 }
@@ -129,7 +131,7 @@ fn moderate(x: Float) -> Option<Float> {
 
 type Function = fn(Float) -> Float;
 
-/// Functions of one operand that cost no more for a large one.
+/// Functions of one operand whose cost does not depend on its size.
 fn of_any(operation: u32) -> Option<Function> {
     Some(match operation {
         op::SQRT => Float::sqrt,
@@ -162,7 +164,7 @@ fn of_any(operation: u32) -> Option<Function> {
     })
 }
 
-/// Those whose cost grows with the exponent.
+/// Functions of one operand whose cost grows with its exponent.
 fn of_moderate(operation: u32) -> Option<Function> {
     Some(match operation {
         op::SIN => Float::sin,
@@ -184,7 +186,7 @@ mod tests {
         Traced { actions: core::ptr::null(), operands, result: result.to_bits(), what, unused: 0 }
     }
 
-    /// What one operation gives for these operands, as a double.
+    /// The result of one operation on these operands, as a double.
     fn gives(what: u32, operands: [f64; 3], result: f64) -> Option<f64> {
         Machine::default().step(&traced(what, operands.map(f64::to_bits), result)).map(|v| v.to_f64())
     }

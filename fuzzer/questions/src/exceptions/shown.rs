@@ -1,18 +1,19 @@
-//! Does the result of a function show that something went wrong on the way?
+//! Finds out whether the results of a function show that an exception occurred.
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::program::Function;
 
 use penfuzz_report::{Arg, Exception, Shown, literal};
 
-/// What a call left, by name: `returned`, `*name`, and for structures that the function fills in `*name+8`, word by word as
-/// doubles. `cells` as [`penfuzz_executor::Evaluator::output`]. Of a function that gets more than numbers the result only.
+/// The results of a call, by name: `returned`, `*name`, and for structures that the function fills in `*name+8`, word
+/// by word as doubles. `cells` is the output as in [`penfuzz_executor::Evaluator::output`]. For functions that
+/// take more than numbers, only the returned value.
 #[must_use]
 pub fn output(function: &Function, cells: &[u128]) -> Vec<Arg> {
     values(function, cells).iter().map(|v| literal::arg(&v.name, v.type_name, v.kind, v.bits)).collect()
 }
 
-/// The floating-point numbers among it, in the same order: `double` or `float`, and the number.
+/// The floating-point numbers among the results, in the same order: their kind (`double` or `float`), and their value.
 #[cfg(feature = "mpfr")]
 #[must_use]
 pub fn floats(function: &Function, cells: &[u128]) -> Vec<(Kind, f64)> {
@@ -24,7 +25,7 @@ pub fn floats(function: &Function, cells: &[u128]) -> Vec<(Kind, f64)> {
     values(function, cells).iter().filter_map(number).collect()
 }
 
-/// The name of the result.
+/// The name of the returned value.
 const RETURNED: &str = "returned";
 
 struct Value<'a> {
@@ -42,7 +43,7 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
     if let Some(kind) = function.result_kind {
         add(RETURNED.to_owned(), &function.result_type, kind, cells[0] as u64);
     }
-    // With a model, the blocks behind pointers are no cells.
+    // With an input model, the memory behind pointers is in blocks, not in cells.
     let has_cells = !function.is_harness() && function.model.is_none();
     for p in function.parameters.iter().filter(|p| p.pointer && has_cells) {
         let first = p.cell / size_of::<u128>();
@@ -58,7 +59,7 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
     all
 }
 
-/// Where `output` shows the exception. A value that was put in by `args` is not a result.
+/// Where `output` shows the exception. A value that comes unchanged from `args` is not a result.
 #[must_use]
 pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> Shown {
     let was_put_in = |o: &Arg| args.iter().any(|a| o.name.strip_prefix('*') == Some(&a.name) && a.bits == o.bits);
@@ -75,26 +76,27 @@ pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Excep
     }
 }
 
-/// The number, if it is a floating-point one.
+/// The value of a floating-point number; `None` for other kinds.
 fn value_of(arg: &Arg) -> Option<f64> {
     let bits = u64::from_str_radix(arg.bits.strip_prefix("0x")?, 16).ok()?;
     match arg.bits.len() {
-        // By the digits: types have many names in C.
+        // Tell the type by the number of digits, since C has many names for types.
         18 if is_float(arg) => Some(f64::from_bits(bits)),
         10 if is_float(arg) => Some(f64::from(f32::from_bits(bits as u32))),
         _ => None,
     }
 }
 
-/// Decimals of floats have a point, an exponent or are no numbers; those of integers have none of that.
+/// Returns true for floats: their decimals have a point or an exponent, or are not numbers; those of integers have only
+/// digits and a sign.
 fn is_float(arg: &Arg) -> bool {
     !arg.decimal.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
-/// Is the value a sign of the exception?
+/// Returns true if the value can result from the exception.
 fn is_sign_of(x: f64, exception: Exception) -> bool {
     match exception {
-        // A status word of a structure, seen as a double, is subnormal, and no sign of an underflow.
+        // An integer in a structure, read as a double, is subnormal. It does not show an underflow.
         Exception::Underflow => x == 0.0 || (x.is_subnormal() && x.to_bits() & !(1 << 63) > u64::from(u32::MAX)),
         _ => !x.is_finite(),
     }

@@ -1,4 +1,4 @@
-//! Simplifies the input of each find and observes a run of it, in a child process.
+//! Simplifies the input of each find, and observes a run of it, in a child process.
 
 use std::collections::HashSet;
 
@@ -19,11 +19,11 @@ use super::job::{Job, Observed};
 
 /// Units for one find, as in [`penfuzz_directory::shrink`]: one per evaluation, and one per 64 loop iterations and calls.
 const EACH: u64 = 1_000;
-/// The same for exceptions of which there are many and which matter little.
+/// Units for an exception of a kind that is frequent and matters little.
 const EACH_OF_NOISE: u64 = 200;
-/// Units for all of a campaign: seconds at most.
+/// Units for all finds of a campaign: a few seconds at most.
 const ALL: u64 = 100_000;
-/// Units of an evaluation that faults.
+/// Units for an evaluation that ends in a fault.
 const FAULT: u64 = 32;
 /// A message of the child.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,11 +33,12 @@ enum ChildMessage {
     Judged(usize, Option<bool>, Precise),
 }
 
-/// Simplifies and observes every job.
+/// Simplifies and observes all jobs.
 #[must_use]
 pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
     let mut all: Vec<Option<Observed>> = vec![None; jobs.len()];
-    // Those whose simplification was the end of a child are observed as they are; those that were the end again, not at all.
+    // If the simplification of a job has ended a child, the job is observed without simplification. If it ends a child
+    // again, it is not observed at all.
     let (mut plain, mut lost) = (HashSet::new(), HashSet::new());
     let patience = session.patience();
     let timeout = session.timeout();
@@ -73,7 +74,7 @@ pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
                 lost.insert(i);
             }
         } else if left == before {
-            // A child that does not even begin will not do better the next time.
+            // A child that cannot even begin will fail the next time, too.
             break;
         }
     }
@@ -81,7 +82,7 @@ pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
     all.into_iter().zip(jobs).map(|(o, job)| o.unwrap_or_else(|| unseen(job))).collect()
 }
 
-/// In the child.
+/// The work of the child.
 fn work(
     evaluator: &mut Evaluator,
     jobs: &[Job],
@@ -104,7 +105,7 @@ fn work(
         }
         let observed = observe_run(evaluator, job.branch, bytes);
         send(&ChildMessage::Done(*i, observed.clone()));
-        // Afterwards: computing it again may take long or be the end of this process.
+        // After the observation is sent, because the precise computation may take long or end this process.
         #[cfg(feature = "mpfr")]
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
             send(&ChildMessage::Judged(*i, avoidable, precise));

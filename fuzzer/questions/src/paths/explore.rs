@@ -1,5 +1,6 @@
-//! All paths of a function up to a number of rounds, by search and solvers in turn: a prefix that no input takes is proved infeasible, or a
-//! model of a solver may take it, and then the search goes on from there.
+//! Finds all paths of a function up to a number of iterations of each loop. Search and solvers alternate: a solver
+//! proves that a prefix that no input takes is infeasible, or it finds a model that may take the prefix, and the search
+//! continues from there.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -22,38 +23,38 @@ use penfuzz_target::program::Target;
 use super::join;
 use crate::reach::enumerate::{Bounds, Enumeration, enumerate, hash};
 
-/// Turns of the search and the solvers.
+/// Maximum number of rounds of search and solvers.
 const TURNS: usize = 8;
 
-/// What is known of all paths.
+/// The paths that were found, and the prefixes that were not.
 #[derive(Debug, Default)]
 pub struct Explored {
-    /// Paths within the bound in full, each with an input that takes it.
+    /// Complete paths within the bound, each with an input that takes it.
     pub found: BTreeMap<Vec<u32>, Vec<u8>>,
-    /// Prefixes that no input took, each with the file of the proof that none does.
+    /// Prefixes that no input takes, each with the file of the proof that it is infeasible, if there is one.
     pub missing: BTreeMap<Vec<u32>, Option<String>>,
-    /// Of all searches.
+    /// Number of evaluations of all searches.
     pub evaluations: u64,
-    /// Time that solvers took.
+    /// Time that the solvers took.
     pub asking: Duration,
-    /// Each prefix was searched for with all its evaluations, or is proved infeasible.
+    /// True if each prefix was searched for with all its evaluations, or is proved infeasible.
     pub is_complete: bool,
 }
 
-/// Whom to ask about prefixes.
+/// What the solvers need for queries about prefixes.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The directory of the campaign.
+    /// The output directory of the campaign.
     pub dir: &'a Path,
-    /// Its target.
+    /// The manifest, which describes the target.
     pub manifest: &'a Manifest,
-    /// Its sites.
+    /// The report, which has the sites.
     pub report: &'a Report,
-    /// Of all questions.
+    /// Time limits for all queries.
     pub limits: Limits,
 }
 
-/// Searches for the paths with at most `rounds` rounds of each loop, from those of `options.seeds`.
+/// Searches for the paths with at most `rounds` iterations of each loop, starting from the paths of `options.seeds`.
 ///
 /// # Errors
 /// Those of [`enumerate`], and when proofs cannot be written.
@@ -98,7 +99,7 @@ pub fn explore(
     }
     let Prefixes { open, untried, .. } = prefixes;
     all.is_complete = open.is_empty() || all.is_complete && untried.is_empty();
-    // Nothing is said of what was neither searched for nor asked about.
+    // Prefixes that neither the search nor the solvers examined are not reported.
     let is_known = |prefix: &Vec<u32>| asked.is_some() || !untried.contains(prefix);
     all.missing.extend(open.into_iter().filter(is_known).map(|prefix| (prefix, None)));
     Ok(all)
@@ -107,16 +108,16 @@ pub fn explore(
 /// The prefixes that no input takes.
 #[derive(Debug, Default)]
 struct Prefixes {
-    /// Those that are not proved infeasible.
+    /// Prefixes that are not proved infeasible.
     open: BTreeSet<Vec<u32>>,
-    /// Of these, the ones that were not searched for.
+    /// Those of `open` that were not searched for.
     untried: BTreeSet<Vec<u32>>,
-    /// Hashes of all that have had their turn.
+    /// Hashes of all prefixes that some enumeration has returned.
     settled: HashSet<u64>,
 }
 
 impl Prefixes {
-    /// Notes what an enumeration has left. Returns what is new in it.
+    /// Adds the prefixes that an enumeration did not find. Returns the new ones.
     fn note(&mut self, now: &Enumeration) -> Vec<Vec<u32>> {
         let new: Vec<Vec<u32>> = now.missing.iter().chain(&now.untried).cloned().collect();
         self.settled.extend(new.iter().map(|prefix| hash(prefix)));
@@ -130,7 +131,7 @@ impl Prefixes {
 }
 
 impl Explored {
-    /// A proof of a prefix that an input takes would be a fault of penfuzz.
+    /// Removes proofs of prefixes that an input takes, and reports them: each is a fault of penfuzz.
     fn drop_wrong_proofs(&mut self, taken: &HashSet<u64>) {
         for (prefix, file) in self.missing.extract_if(.., |prefix, _| taken.contains(&hash(prefix))) {
             let (file, n) = (file.unwrap_or_default(), prefix.len());
@@ -139,7 +140,7 @@ impl Explored {
     }
 }
 
-/// Asks about prefixes, short ones first.
+/// Runs the solvers on prefixes, short ones first.
 fn ask(target: &Target, asked: &Asked, turn: usize, prefixes: &[Vec<u32>]) -> Result<Vec<(Vec<u32>, Proof)>, Error> {
     let mut prefixes: Vec<&Vec<u32>> = prefixes.iter().collect();
     prefixes.sort_by_key(|prefix| prefix.len());

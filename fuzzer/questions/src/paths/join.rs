@@ -1,4 +1,4 @@
-//! Adds few inputs to the tests of a report, such that each goal has a test.
+//! Adds few inputs to the tests of a report, so that each goal has a test.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,12 +25,12 @@ use penfuzz_testgen as unit_test;
 use super::{Goal, INPUTS, What, loops, tests_of};
 use crate::{code_mutants::score::each, reach::enumerate::Loops};
 
-/// Time for making the inputs simple.
+/// Time limit for simplifying the inputs.
 const SIMPLIFYING: Duration = Duration::from_secs(5);
-/// Longest path along which an input is made simple.
+/// Maximum number of branches of a path whose input is simplified.
 const LONGEST: usize = 4096;
 
-/// The place in the report of each branch: its site, and its number there.
+/// The place in the report of each branch: the index of its site, and its index there.
 pub(super) fn places(target: &Target, report: &Report) -> HashMap<u32, (usize, usize)> {
     let mut places = HashMap::new();
     let by_symbol: HashMap<&str, usize> =
@@ -45,8 +45,8 @@ pub(super) fn places(target: &Target, report: &Report) -> HashMap<u32, (usize, u
     places
 }
 
-/// Adds the inputs to the tests of the report and to the directory of the campaign. Returns the goals with the tests that fulfil them: each
-/// test was run for it in a process of its own.
+/// Adds inputs to the tests of the report and to the output directory. Returns the goals with the tests that fulfil
+/// them: each test was run for this in a child process.
 ///
 /// # Errors
 /// When the inputs cannot be written.
@@ -105,14 +105,14 @@ pub(super) fn join(
     Ok(wanted.into_iter().map(|goal| goal.shown).collect())
 }
 
-/// The path of an input that returns, in a process of its own.
+/// Runs an input in a child process. Returns its path if the input returns.
 fn passes_of(session: &mut ReplaySession, query: &Query, bytes: &[u8]) -> Option<Vec<u32>> {
     let timeout = session.timeout();
     let confirmed = confirm(&mut session.evaluator, query, bytes, timeout)?;
     (confirmed.fault.is_none() && confirmed.n_passes == confirmed.passes.len()).then_some(confirmed.passes)
 }
 
-/// Makes an input simpler that takes this path.
+/// Simplifies an input that takes this path.
 fn simplify(session: &mut ReplaySession, query: &Query, passes: &[u32], bytes: &mut Vec<u8>) {
     if passes.is_empty() || passes.len() > LONGEST {
         return;
@@ -137,7 +137,8 @@ fn simplify(session: &mut ReplaySession, query: &Query, passes: &[u32], bytes: &
     }
 }
 
-/// Writes the inputs, and appends their tests to the report; returns the index of each test. An input that ends its process has none.
+/// Writes the inputs and appends their tests to the report. Returns the index of each test; an input that ends its
+/// process has none.
 fn add(
     dir: &Path,
     session: &mut ReplaySession,

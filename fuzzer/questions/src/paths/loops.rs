@@ -1,8 +1,8 @@
-//! Numbers of rounds of loops as goals (B. Beizer, *Software Testing Techniques*, 1990: no round, one, more, and the limit), and the
-//! prefixes of executed paths from which they can be searched for.
+//! Numbers of loop iterations as goals (B. Beizer, *Software Testing Techniques*, 1990: no iteration, one, more, and
+//! the limit), and the prefixes of executed paths from which the search for them starts.
 //!
-//! A round is a way from the head of a loop, its first conditional, back to it, since the loop was entered. The body of a `do` loop has
-//! been executed once more than that.
+//! An iteration is a part of a path from the head of a loop, its first conditional, back to the head, counted from the
+//! entry of the loop. The body of a `do` loop is executed once more than that.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,23 +15,23 @@ use penfuzz_target::program::Target;
 use super::Run;
 use crate::reach::enumerate::{Bounds, Loops, hash};
 
-/// Branches of the longest prefix that is searched for.
+/// Maximum number of branches of a prefix to search for.
 const LONGEST: usize = 4096;
-/// Prefixes that are searched for per goal and budget.
+/// Number of prefixes to search for, per goal and budget.
 const PREFIXES: usize = 12;
-/// Parts of the evaluations of one search, as powers of 1/2, in turn.
+/// Exponents of the powers of 1/2 that give the share of the evaluations of one search, in order.
 const SHARES: [u32; 3] = [6, 3, 0];
 
-/// What a loop does between being entered and left.
+/// What a loop does between its entry and its exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rounds {
     /// It is left before its head is reached again.
     None,
     /// Its head is reached again once.
     One,
-    /// More often.
+    /// Its head is reached again more than once.
     More,
-    /// It is left at its head, after at least one round, although it can be left elsewhere, too.
+    /// It is left at its head after at least one iteration, although it has other exits, too.
     Limit,
 }
 
@@ -46,7 +46,7 @@ impl Rounds {
         }
     }
 
-    /// In reports.
+    /// The text in reports.
     pub const fn text(self) -> &'static str {
         match self {
             Self::None => "no round",
@@ -57,32 +57,32 @@ impl Rounds {
     }
 }
 
-/// A goal: the head of a loop (a site), and its rounds.
+/// A goal: the head of a loop (a site), and its number of iterations.
 pub type Goal = (usize, Rounds);
 
-/// The beginning of a path that may lead to a goal.
+/// A prefix of a path that may lead to a goal.
 #[derive(Debug)]
 struct Prefix {
     goal: Goal,
     branches: Vec<u32>,
-    /// Only where the loop can be left is a step of the path: what else happens in its rounds is free. An input with another number of rounds
-    /// often cannot take the same branches inside of them.
+    /// If set, only the branches at exits of the loop are steps of the prefix; other branches in its iterations are
+    /// free. An input with another number of iterations often cannot take the same branches inside of them.
     only_exits: bool,
 }
 
 impl Prefix {
-    /// The same for the same steps.
+    /// A key that is equal for equal steps.
     fn key(&self) -> (Option<usize>, u64) {
         (self.only_exits.then_some(self.goal.0), hash(&self.branches))
     }
 
-    /// Short ones first, and free ones first among them.
+    /// The sort key: short prefixes first, and among them those with free branches first.
     fn order(&self) -> (usize, bool) {
         (self.branches.len(), !self.only_exits)
     }
 }
 
-/// One time that a loop is entered: the places of its head in the path, and the place behind its last conditional.
+/// One entry of a loop: the positions of its head in the path, and the position after its last conditional.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
     head: usize,
@@ -90,16 +90,16 @@ struct Entry {
     end: usize,
 }
 
-/// The loops of a function, and which of their branches leave them.
+/// The loops of a function, and the branches that leave them.
 pub struct Goals<'a> {
     target: &'a Target,
     loops: Loops,
-    /// By head: the branches that leave the loop.
+    /// The branches that leave a loop, by its head.
     exits: BTreeMap<usize, BTreeSet<u32>>,
 }
 
 impl<'a> Goals<'a> {
-    /// Of the loops whose sites have these branches.
+    /// Collects the exits of these loops from the branch graph.
     pub fn new(target: &'a Target, loops: Loops, graph: &BranchGraph) -> Self {
         let leaves = |body: &BTreeSet<usize>, branch: usize| {
             let next = graph.next[branch].iter().map(|b| target.site_of(*b as usize));
@@ -113,7 +113,7 @@ impl<'a> Goals<'a> {
         Self { target, loops, exits }
     }
 
-    /// All goals, by the places of the loops in the source.
+    /// All goals, ordered by the places of the loops in the source.
     pub fn all(&self) -> Vec<Goal> {
         let mut all = Vec::new();
         for (head, exits) in &self.exits {
@@ -128,7 +128,7 @@ impl<'a> Goals<'a> {
         all
     }
 
-    /// The times that loops are entered in a path.
+    /// The entries of loops in a path.
     fn entries(&self, passes: &[u32]) -> Vec<Entry> {
         let (mut open, mut done): (Vec<Entry>, Vec<Entry>) = (Vec::new(), Vec::new());
         let mut last = None;
@@ -172,7 +172,7 @@ impl<'a> Goals<'a> {
         self.exits[&head].iter().map(|b| self.target.site_of(*b as usize)).collect()
     }
 
-    /// For every branch of the target: is it one of such a conditional?
+    /// For each branch of the target, whether it belongs to a conditional at which this loop can be left.
     fn exits_alone(&self, head: usize) -> Vec<bool> {
         let mut flags = vec![false; self.target.n_branches];
         for site in self.exit_sites(head) {
@@ -181,7 +181,8 @@ impl<'a> Goals<'a> {
         flags
     }
 
-    /// Prefixes of this path with another branch at the end, which may lead to the goal; and the same with only the exits of its loop.
+    /// Prefixes of this path, each with another branch at the end, that may lead to the goal. There are variants that
+    /// contain only branches at exits of the loop.
     fn prefixes(&self, passes: &[u32], goal: Goal) -> Vec<Prefix> {
         let sites = self.exit_sites(goal.0);
         let is_at_exit = |b: &u32| sites.contains(&self.target.site_of(*b as usize));
@@ -206,11 +207,11 @@ impl<'a> Goals<'a> {
             let rounds = entry.heads.len() - 1;
             let part = |n: usize| entry.heads.get(n).copied().unwrap_or(entry.end);
             let (places, leaves) = match goal.1 {
-                // Leave in the first, or the second, part of the way.
+                // Leave the loop before its head is reached again, or in the first iteration.
                 Rounds::None if rounds > 0 => ((part(0)..part(1)).collect(), true),
                 Rounds::One if rounds > 1 => ((part(1)..part(2)).collect(), true),
                 Rounds::Limit if rounds > 0 => (entry.heads[1..].to_vec(), true),
-                // Do not leave where it is left.
+                // Stay in the loop at the conditional where it is left.
                 Rounds::One | Rounds::More | Rounds::Limit if rounds < 2 => (vec![entry.end - 1], false),
                 _ => (Vec::new(), true),
             };
@@ -222,7 +223,8 @@ impl<'a> Goals<'a> {
     }
 }
 
-/// Searches for the goals that no path of `paths` fulfils, and adds to these what it finds. Returns the number of evaluations.
+/// Searches for the goals that no path of `paths` fulfils, and adds the paths that it finds to `paths`. Returns the
+/// number of evaluations.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -261,7 +263,8 @@ pub fn search(
     Ok(spent)
 }
 
-/// The shortest prefix that was not tried for an open goal, and an input that takes all of it but its end.
+/// The shortest prefix for an open goal that was not tried yet, and an input that takes all of it except its last
+/// branch.
 fn next(
     goals: &Goals,
     paths: &[Run],

@@ -1,7 +1,8 @@
-//! From a finished campaign to the criteria that are about the order of branches: paths and rounds of loops.
+//! Completes a finished campaign for the criteria about sequences of branches: paths, and numbers of loop iterations.
 //!
-//! The campaign has inputs for branches. From their paths the others are enumerated ([`explore`]), or those that give loops other numbers
-//! of rounds ([`loops`]), each as the goal of a search. Few of the inputs that are found, chosen greedily, join the tests.
+//! The campaign has found inputs for branches. Starting from their paths, this module enumerates further paths
+//! ([`explore`]), or paths with other numbers of loop iterations ([`loops`]). Each is the goal of a search. A small,
+//! greedily selected subset of the found inputs is added to the tests.
 
 mod explore;
 mod join;
@@ -45,16 +46,17 @@ use crate::{
     },
 };
 
-/// The directory of the inputs that were added to the tests, in that of the campaign.
+/// The directory of the inputs that were added to the tests, within the output directory.
 const INPUTS: &str = "paths";
-/// Evaluations for one prefix.
+/// Maximum number of evaluations for one prefix.
 const EVALUATIONS: u64 = 20_000;
-/// Branches of a path that are checked.
+/// Maximum number of branches of a path that are checked.
 const CHECKED: usize = 64;
-/// Time for one prefix.
+/// Time limit for one prefix.
 const TIME: Duration = Duration::from_secs(10);
 
-/// The options of a campaign that leaves half of its budget to the searches here, if it has such criteria.
+/// The options of the campaign, with half of its budget if it has criteria about sequences: the searches here use the
+/// other half.
 #[must_use]
 pub fn leave_half(options: CampaignOptions) -> CampaignOptions {
     if !options.criteria.iter().any(|c| c.is_of_sequences()) {
@@ -67,32 +69,33 @@ pub fn leave_half(options: CampaignOptions) -> CampaignOptions {
 /// An input, and the branches that it takes, in order.
 type Run = (Vec<u8>, Vec<u32>);
 
-/// What a path has to do.
+/// The condition that a path must meet to fulfil a goal.
 #[derive(Debug)]
 enum What {
-    /// Be this one.
+    /// Be exactly this path.
     Path(Vec<u32>),
-    /// Begin with certain branches; no input was found that does.
+    /// Begin with certain branches; no input that does so was found.
     Prefix,
-    /// Let a loop make so many rounds.
+    /// Let a loop make a number of iterations.
     Loop(loops::Goal),
 }
 
-/// One goal, and an input for it if there is one.
+/// A goal, and an input that fulfils it, if one was found.
 struct Goal {
     what: What,
     shown: CriterionGoal,
     bytes: Option<Vec<u8>>,
 }
 
-/// Searches within what the campaign with these options has left of their limits, adds inputs to the tests and figures to its report, asks
-/// solvers about the goals of other criteria that no test has, and writes its reports in `dir` again. Does nothing without such a criterion.
+/// Completes the criteria of a campaign with these options, and writes its reports in `dir` again. It searches within
+/// the budget that the campaign has left, adds inputs to the tests and figures to the report, and runs solvers on the
+/// goals of other criteria that no test has. Does nothing without such criteria.
 ///
 /// # Errors
-/// When the target cannot be compiled or loaded any more, or the reports not be written.
+/// When the target cannot be compiled or loaded any more, or when the reports cannot be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
     if how.criteria.iter().any(|c| c.is_of_sequences()) {
-        // This process has just run it.
+        // The campaign is trusted: this process has just run it.
         let campaign = Trusted::read(dir, true)?;
         search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
         write_all(dir, report).map_err(Error::from_source)?;
@@ -100,7 +103,7 @@ pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Resul
     prove(dir, report, how)
 }
 
-/// Only asks solvers about the goals of criteria that no test has, but for prefixes of paths.
+/// Only runs solvers on the goals of criteria that no test has, except for prefixes of paths.
 ///
 /// # Errors
 /// As [`complete`].
@@ -110,7 +113,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     if !is_asked(Criterion::Mcdc) && !are_beside {
         return Ok(());
     }
-    // The caller has run the campaign, or checked that it may be loaded.
+    // The campaign is trusted: the caller has run it, or has checked that it may be loaded.
     let campaign = Trusted::read(dir, true)?;
     if is_asked(Criterion::Mcdc) {
         let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
@@ -123,8 +126,8 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     write_all(dir, report).map_err(Error::from_source)
 }
 
-/// The time for solvers. `penfuzz prove` has its own limits. A campaign gives the duration of its search, at least 10 s and at most 60 s, and a
-/// quarter of that to each query.
+/// The time limits of solvers. `penfuzz prove` has its own limits. After a campaign, the limit for all queries is the
+/// duration of its search, at least 10 s and at most 60 s, and the limit for one query is a quarter of that.
 fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
     if let Proofs::Within(limits) = how.proofs {
         return limits;
@@ -133,10 +136,11 @@ fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
     prove::Limits { each: all / 4, all, closed_world: false }
 }
 
-/// Checks the translation of paths: that of each test must be possible with its arguments, at least its first [`CHECKED`] branches.
+/// Checks the translation of paths: the query for the path of each test, up to its first [`CHECKED`] branches, must be
+/// satisfiable with the arguments of the test.
 ///
 /// # Errors
-/// When the target cannot be loaded, or files not be written.
+/// When the target cannot be loaded, or when files cannot be written.
 pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) -> Result<Checked, Error> {
     let mut session = ReplaySession::of(campaign)?;
     let target = Rc::clone(session.evaluator.target());
@@ -153,7 +157,7 @@ pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) ->
     prove::check::check_paths((dir, campaign.manifest()), report, &join::places(&target, report), &paths, each)
 }
 
-/// Searches for paths and rounds of loops.
+/// Searches for paths and for numbers of loop iterations.
 fn search(
     dir: &Path,
     campaign: &Trusted,
@@ -224,8 +228,8 @@ fn search(
     Ok(())
 }
 
-/// Half of the limits, or more if the campaign has used less than its half. It may have used more: it goes on for a short time from the models
-/// of solvers.
+/// Half of the limits, or more if the campaign has used less than its half. The campaign may have used more than half,
+/// since it continues for a short time from models of solvers.
 fn left_of(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
     let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
     let used = Duration::from_secs_f64(report.seconds.max(0.0));
@@ -233,7 +237,8 @@ fn left_of(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
     Bounds { evaluations, until }
 }
 
-/// A path may have a branch that the campaign has not found: its inputs go on from there.
+/// A path may take a branch that the campaign has not found. If so, evaluates the inputs as a continuation of the
+/// campaign.
 fn try_new_branches(
     dir: &Path,
     report: &mut Report,
@@ -252,12 +257,13 @@ fn try_new_branches(
     Ok(())
 }
 
-/// The goals as they are found out.
+/// Collects the goals.
 struct Made<'a> {
     target: &'a Target,
     function: usize,
     names: &'a Names<'a>,
-    /// An execution is one activation of the function, and has its conditionals alone: its rounds are those of the translation.
+    /// True if an execution is a single activation of the function, and only its own conditionals count: then the
+    /// iterations in a path are those of the translation.
     is_one: bool,
     wanted: Vec<Goal>,
     spent: u64,
@@ -276,7 +282,7 @@ impl Made<'_> {
         };
         let text = |passes: &[u32]| self.names.path(passes, usize::MAX);
         let taken = all.found.iter().map(|(passes, bytes)| {
-            // A function without a conditional has one path.
+            // A function without conditionals has one, empty path.
             let end = if passes.is_empty() { "$" } else { ",$" };
             Goal { what: What::Path(passes.clone()), shown: goal(text(passes) + end), bytes: Some(bytes.clone()) }
         });
@@ -309,14 +315,14 @@ impl Made<'_> {
     }
 }
 
-/// The inputs of the tests, by their numbers from 0, without those that were added here before. The input of a test of structures or arrays
-/// is not known, so that it shows nothing.
+/// Removes the tests that were added here before, and returns the inputs of the others, with their indices. For
+/// functions with structures or arrays the inputs of tests are not known, and the result is empty.
 fn tests_of(session: &ReplaySession, report: &mut Report) -> Vec<(usize, Vec<u8>)> {
     report.tests.retain(|t| !t.file.starts_with(INPUTS));
     inputs_of_tests(session, report)
 }
 
-/// The same of all tests.
+/// The inputs of all tests, with their indices.
 fn inputs_of_tests(session: &ReplaySession, report: &Report) -> Vec<(usize, Vec<u8>)> {
     let function = session.evaluator.function();
     if function.model.is_some() {
@@ -325,7 +331,8 @@ fn inputs_of_tests(session: &ReplaySession, report: &Report) -> Vec<(usize, Vec<
     report.tests.iter().enumerate().map(|(i, test)| (i, bytes_of(function, &test.args))).collect()
 }
 
-/// The inputs of the tests, those that the campaign has kept, and those that were found here before.
+/// The inputs of the tests, those that the campaign has kept, and those that were found here before, without
+/// duplicates.
 fn inputs(dir: &Path, tests: &[(usize, Vec<u8>)]) -> Vec<Vec<u8>> {
     let mut inputs: Vec<Vec<u8>> = tests.iter().map(|(_, bytes)| bytes.clone()).chain(kept(dir)).collect();
     let names = fs::read_dir(dir.join(INPUTS)).into_iter().flatten().flatten();

@@ -1,9 +1,9 @@
-//! All paths of a function up to a number of rounds of each loop, by search.
+//! Enumerates all paths of a function up to a number of iterations of each loop, by search.
 //!
-//! An executed path has a prefix before each of its conditionals. The prefix with another branch there is a goal of its own, unless some
-//! execution has it already. Searching for each once enumerates all feasible paths, as far as the search finds them: nothing behind a
-//! prefix that no input takes is searched for. (N. Williams, B. Marre, P. Mouy and M. Roger, *`PathCrawler`*, EDCC 2005, with a
-//! constraint solver in the place of the search.)
+//! An executed path has a prefix before each of its conditionals. That prefix with another branch at the conditional is
+//! a goal of its own, unless some execution already has it. Searching for each such goal once enumerates all feasible
+//! paths that the search can find. Extensions of a prefix that no input takes are not searched for. (N. Williams, B.
+//! Marre, P. Mouy and M. Roger, *`PathCrawler`*, EDCC 2005, which uses a constraint solver instead of the search.)
 
 use std::{
     cmp::Reverse,
@@ -22,42 +22,44 @@ use penfuzz_target::program::Target;
 use penfuzz_path_search::{Options, Query, ROOM, any_input, record_all, run};
 use penfuzz_system::process::interrupts;
 
-/// Searches beyond which the enumeration ends.
+/// Maximum number of searches of an enumeration.
 const MOST_SEARCHES: usize = 5_000;
-/// A prefix is searched for several times, with this share of its evaluations (as a power of 1/2): most that are feasible are found soon.
+/// Exponents of the powers of 1/2 that give the share of the evaluations in each attempt to find a prefix: most
+/// feasible prefixes are found soon.
 const SHARES: [u32; 3] = [6, 3, 0];
 
-/// The paths that were found, and where nothing was.
+/// The paths that were found, and the prefixes that were not.
 #[derive(Debug, Default)]
 pub struct Enumeration {
-    /// Paths within the bound in full, each with an input that takes it.
+    /// Complete paths within the bound, each with an input that takes it.
     pub found: BTreeMap<Vec<u32>, Vec<u8>>,
-    /// Prefixes that no input took; nothing behind them was searched for.
+    /// Prefixes that were searched for and that no input takes. Their extensions were not searched for.
     pub missing: Vec<Vec<u32>>,
-    /// Evaluations of all searches.
+    /// Number of evaluations of all searches.
     pub evaluations: u64,
     /// Prefixes that were never searched for.
     pub untried: Vec<Vec<u32>>,
-    /// Hashes of the prefixes that an input takes.
+    /// Hashes of the prefixes that some input takes.
     pub taken: HashSet<u64>,
-    /// Was each prefix searched for with all its evaluations?
+    /// True if each prefix was searched for with all its evaluations.
     pub is_complete: bool,
 }
 
 /// Limits of a whole enumeration.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Evaluations.
+    /// Maximum number of evaluations.
     pub evaluations: u64,
-    /// Its end; `None` without a limit.
+    /// The time at which it ends; `None` without a limit.
     pub until: Option<Instant>,
 }
 
 impl Bounds {
-    /// No limits but those of each search.
+    /// Only the limits of each search apply.
     pub const NONE: Self = Self { evaluations: u64::MAX, until: None };
 
-    /// The options of a search within what is left of these limits, when `spent` evaluations are made; `None` when nothing is.
+    /// The options of a search within what remains of these limits after `spent` evaluations; `None` if nothing
+    /// remains.
     #[must_use]
     pub fn rest(&self, spent: u64, options: &Options) -> Option<Options> {
         let evaluations = self.evaluations.saturating_sub(spent).min(options.max_evals);
@@ -71,12 +73,12 @@ impl Bounds {
 /// The natural loops among the conditionals of a scope.
 #[derive(Debug)]
 pub struct Loops {
-    /// By header: the sites inside.
+    /// The sites inside each loop, by the loop's header.
     pub(crate) bodies: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 impl Loops {
-    /// Of the function with this number.
+    /// Finds the loops of the function with this index.
     #[must_use]
     pub fn new(target: &Target, scope: &Scope, function: usize) -> Self {
         let graph = BranchGraph::new(target, scope);
@@ -90,7 +92,7 @@ impl Loops {
         Self::of(&next, &entry.collect())
     }
 
-    /// Of a graph and the nodes where it is entered.
+    /// Finds the loops of a graph that is entered at the nodes `entry`.
     fn of(next: &BTreeMap<usize, BTreeSet<usize>>, entry: &BTreeSet<usize>) -> Self {
         let dominators = dominators(next, entry);
         let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
@@ -108,7 +110,8 @@ impl Loops {
         Self { bodies }
     }
 
-    /// The number of passes before the first with which a loop makes more than `rounds` rounds since it was entered.
+    /// The length of the longest prefix of a path in which no loop makes more than `rounds` iterations after it was
+    /// entered.
     #[must_use]
     pub fn within(&self, sites: &[usize], rounds: u32) -> usize {
         let mut made: BTreeMap<usize, u32> = BTreeMap::new();
@@ -125,7 +128,7 @@ impl Loops {
     }
 }
 
-/// For each node those on every way to it, itself included.
+/// The dominators of each node, including itself.
 fn dominators(next: &BTreeMap<usize, BTreeSet<usize>>, entry: &BTreeSet<usize>) -> BTreeMap<usize, BTreeSet<usize>> {
     let all: BTreeSet<usize> = next.keys().copied().collect();
     let initial = |n: &usize| if entry.contains(n) { BTreeSet::from([*n]) } else { all.clone() };
@@ -146,7 +149,7 @@ fn dominators(next: &BTreeMap<usize, BTreeSet<usize>>, entry: &BTreeSet<usize>) 
     }
 }
 
-/// The hash of a prefix, from that of all but its last branch.
+/// The hash of a prefix, from the hash of all but its last branch.
 const fn step(hash: u64, branch: u32) -> u64 {
     (hash ^ (branch as u64).wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
 }
@@ -157,12 +160,12 @@ pub fn hash(prefix: &[u32]) -> u64 {
     prefix.iter().fold(0, |h, b| step(h, *b))
 }
 
-/// What is still to be searched for: how often it was, its length, a number, the prefix, and an input that takes all of it but the last
-/// branch. Short ones first.
+/// The prefixes to search for, short ones first within the same number of attempts. Each entry has the number of
+/// attempts, the length, a serial number, the prefix, and an input that takes all of it except the last branch.
 type Open = BinaryHeap<Reverse<(usize, usize, usize, Vec<u32>, Vec<u8>)>>;
 
-/// Enumerates with at most `options.max_evals` evaluations and `options.max_time` for each prefix, from the paths of `options.seeds`. Prefixes
-/// with these hashes are not searched for.
+/// Enumerates paths, starting from the paths of `options.seeds`, with at most `options.max_evals` evaluations and
+/// `options.max_time` for each prefix. Prefixes whose hashes are in `settled` are not searched for.
 ///
 /// # Errors
 /// Those of [`run`].
@@ -225,7 +228,7 @@ pub fn enumerate(
         }
     }
     let rest = state.open.into_iter().map(|Reverse((attempt, _, _, prefix, _))| (attempt, prefix));
-    // The latter were searched for, but not as long as others.
+    // Prefixes in `tried` were searched for, but with fewer evaluations than others.
     let (untried, tried): (Vec<_>, Vec<_>) =
         rest.filter(|(_, prefix)| !state.taken.contains(&hash(prefix))).partition(|(attempt, _)| *attempt == 0);
     all.untried = untried.into_iter().map(|(_, prefix)| prefix).collect();
@@ -234,20 +237,20 @@ pub fn enumerate(
     Ok(all)
 }
 
-/// Where an enumeration stands.
+/// The state of an enumeration.
 struct State<'a> {
     target: &'a Target,
     loops: Loops,
     rounds: u32,
-    /// Hashes of the prefixes that an input takes.
+    /// Hashes of the prefixes that some input takes.
     taken: HashSet<u64>,
-    /// Hashes of the prefixes that are or were open.
+    /// Hashes of all prefixes that are in `open`, or were.
     opened: HashSet<u64>,
     open: Open,
 }
 
 impl State<'_> {
-    /// Notes an executed path: its prefixes are taken, and the branches beside them open.
+    /// Records an executed path: its prefixes are taken. Each prefix with another last branch is a new goal.
     fn note(&mut self, all: &mut Enumeration, passes: Vec<u32>, bytes: Vec<u8>) {
         let sites: Vec<usize> = passes.iter().map(|b| self.target.site_of(*b as usize)).collect();
         let n = self.loops.within(&sites, self.rounds);
@@ -279,7 +282,7 @@ mod tests {
 
     #[test]
     fn rounds_count_since_the_loop_was_entered() {
-        // 0 is the head of an outer loop, 1 that of an inner one with the condition 2 in it.
+        // 0 is the header of an outer loop, 1 that of an inner loop that contains condition 2.
         let loops = Loops::of(&graph(&[(0, 1), (1, 2), (2, 1), (1, 0)], 3), &BTreeSet::from([0]));
         assert_eq!(loops.bodies.len(), 2);
         assert_eq!(loops.bodies[&1], BTreeSet::from([1, 2]));

@@ -1,4 +1,4 @@
-//! Lines as goals: which branches execute a line.
+//! Source lines as goals: finds the branches that execute a line.
 
 use penfuzz_error::Error;
 use penfuzz_target::program::{Edges, Target};
@@ -8,13 +8,13 @@ use super::syntax::is_file;
 /// What executes a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Executed {
-    /// Every call of the function does.
+    /// Every call of the function.
     Always,
-    /// These branches do, ascending.
+    /// These branches, ascending.
     By(Vec<usize>),
 }
 
-/// What executes line `line` of `file` (the end of a path) when `function` is called.
+/// Finds what executes line `line` of `file` (the end of a path) when `function` is called.
 ///
 /// # Errors
 /// When there is no code on that line, or none that the function reaches as far as calls can be followed.
@@ -49,7 +49,7 @@ impl Line<'_> {
             && self.runs_on(function, &self.target.functions[function].entry_edges, seen)
     }
 
-    /// Is the line executed on the way, or by what is called on it?
+    /// Returns true if these edges of the function, or the functions that it calls on them, execute the line.
     fn runs_on(&self, function: usize, edges: &Edges, seen: &mut [bool]) -> bool {
         let is_here = edges.lines.contains(&self.number) && is_file(&self.target.functions[function].file, self.file);
         is_here || edges.calls.iter().any(|f| self.runs_at_entry(*f, seen))

@@ -16,7 +16,7 @@ use penfuzz_target::program::Target;
 
 use self::spec::Names;
 
-/// Refuses a path in which a step can never follow the one before, as far as calls can be followed.
+/// Rejects a path in which a step can never follow the step before, as far as calls can be followed.
 ///
 /// # Errors
 /// The first such step, and what can follow instead.

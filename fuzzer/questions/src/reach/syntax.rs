@@ -1,30 +1,31 @@
-//! The grammar of a path as text: what can be read without a target. [`super::spec`] has its table and resolves places.
+//! The grammar of paths as text: the part that does not depend on a target. [`super::spec`] describes it, and resolves
+//! places.
 
 use penfuzz_error::Error;
 
-/// Steps of a path, at most: it has to fit in memory.
+/// Maximum number of steps of a path, which has to fit in memory.
 pub const MOST: usize = 1 << 22;
 
 /// A step as it is written.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// `*`
+    /// `*`: any branches.
     Any,
-    /// `$`
+    /// `$`: the end of the path.
     End,
-    /// The text of a branch, see [`branch`].
+    /// The text of a branch, for [`branch`].
     Branch(&'a str),
 }
 
-/// The steps of a path, each as its text; empty ones are left out.
+/// Splits a path into the texts of its steps. Empty steps are skipped.
 pub fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', '\n']).map(str::trim).filter(|i| !i.is_empty())
 }
 
-/// Reads a step, and how often it is taken: 1 without `^`, [`MOST`] + 1 for anything above [`MOST`].
+/// Parses a step and its number of repetitions: 1 without `^`, and [`MOST`] + 1 for any number above [`MOST`].
 ///
 /// # Errors
-/// When no number from 1 on follows the last `^`.
+/// When the last `^` is not followed by a number of at least 1.
 pub fn item(text: &str) -> Result<(Item<'_>, usize), Error> {
     let (step, times) = repeated(text)?;
     let item = match step {
@@ -43,7 +44,7 @@ fn repeated(item: &str) -> Result<(&str, usize), Error> {
     }
 }
 
-/// Reads a branch: its place, and the text of its outcome.
+/// Splits a branch into its place and the text of its outcome.
 ///
 /// # Errors
 /// When it is neither `FILE:LINE:OUTCOME` nor `FILE:LINE:COLUMN:OUTCOME`.
@@ -60,18 +61,18 @@ pub fn branch(text: &str) -> Result<(Location<'_>, &str), Error> {
 /// A place as it is written.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Location<'a> {
-    /// The end of a path; `None` when it is left out.
+    /// The end of the file's path; `None` if it is omitted.
     pub file: Option<&'a str>,
     /// The line.
     pub line: u32,
     /// The column, if it is given.
     pub column: Option<u32>,
-    /// Which of the conditionals in one place, from 1 on.
+    /// The number of the conditional among those in the same place, from 1 on.
     pub ordinal: Option<usize>,
 }
 
 impl<'a> Location<'a> {
-    /// `FILE:LINE`, `FILE:LINE:COLUMN`, `FILE:LINE:COLUMN#K`, or the same without a file.
+    /// Parses `FILE:LINE`, `FILE:LINE:COLUMN`, `FILE:LINE:COLUMN#K`, or the same without a file.
     #[must_use]
     pub fn read(text: &'a str) -> Option<Self> {
         let (text, ordinal) = match text.rsplit_once('#') {
@@ -88,14 +89,14 @@ impl<'a> Location<'a> {
         })
     }
 
-    /// Is it in this file?
+    /// Returns true if the place is in this file.
     #[must_use]
     pub fn is_in(&self, file: &str) -> bool {
         self.file.is_none_or(|name| is_file(file, name))
     }
 }
 
-/// Is `name` the path, or the end of it from some directory on?
+/// Returns true if `name` is the path, or its end from some directory on.
 #[must_use]
 pub fn is_file(path: &str, name: &str) -> bool {
     let name = name.strip_prefix("./").unwrap_or(name);

@@ -1,4 +1,4 @@
-//! The finds of a campaign in figures.
+//! Counts the finds of a campaign.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{Confirmed, Exception, Exceptions, Find, sort};
 pub struct Count {
     /// The exception.
     pub exception: Exception,
-    /// Sites in scope that can raise it, as far as is known at compile time.
+    /// Sites in scope that can raise it, as far as the compiler knows.
     pub sites: usize,
     /// Sites with an input that raises it (input-site pairs).
     pub pairs: usize,
@@ -19,15 +19,15 @@ pub struct Count {
     pub silent: usize,
     /// Pairs that a replay without hooks confirmed, to any degree.
     pub confirmed: usize,
-    /// For overflow and underflow, when any of them was computed again.
+    /// For overflow and underflow, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
 }
 
-/// Pairs by the result of the precise computation (Barr et al., POPL 2013).
+/// Number of pairs per verdict of the high-precision computation (Barr et al., POPL 2013).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The function's precise results are in range.
+    /// The function's high-precision results are in range.
     pub avoidable: usize,
     /// They are out of range.
     pub not_avoidable: usize,
@@ -36,7 +36,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The sum of both; `None` only when both are.
+    /// Adds both; `None` only if both are.
     #[must_use]
     pub fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
@@ -47,7 +47,7 @@ impl Judged {
         })
     }
 
-    /// `None` when nothing was computed again.
+    /// Counts the verdicts of these finds; `None` if nothing was recomputed.
     fn of(finds: &[&Find]) -> Option<Self> {
         finds.iter().find(|f| f.precise.is_some())?;
         let count = |as_said| finds.iter().filter(|f| f.avoidable == as_said).count();
@@ -56,7 +56,8 @@ impl Judged {
 }
 
 impl Exceptions {
-    /// Sorts and counts these finds. `possible` counts, per exception, the sites in scope that can raise it.
+    /// Sorts and counts these finds. `possible` has, per exception, the number of sites in scope that can raise it.
+    /// `of` is the function under test.
     #[must_use]
     pub fn new(
         operations: usize,
@@ -82,7 +83,7 @@ impl Exceptions {
         Self { operations, raising, counts, finds }
     }
 
-    /// The number of all pairs.
+    /// Number of all pairs.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.counts.iter().map(|c| c.pairs).sum()

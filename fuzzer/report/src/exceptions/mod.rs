@@ -1,8 +1,8 @@
-//! The part of a [`Report`](super::Report) on floating-point exceptions, key `exceptions` of `report.json`.
+//! The floating-point exceptions of a [`Report`](super::Report): key `exceptions` of `report.json`.
 //!
-//! A *find* is a pair of a site and one exception for which there is an input (an input-site pair: Barr, Vo, Le, Su, *Automatic
-//! Detection of Floating-Point Exceptions*, POPL 2013, Sect. 5). An operation whose operands already are NaN or infinite
-//! propagates them and is none.
+//! A *find* is a pair of a site and one exception for which there is an input (an input-site pair: Barr, Vo, Le, Su,
+//! *Automatic Detection of Floating-Point Exceptions*, POPL 2013, Sect. 5). An operation whose operands are already NaN
+//! or infinite only propagates them, and is no find.
 
 mod counts;
 pub mod example;
@@ -15,16 +15,16 @@ use super::arg::Arg;
 pub use counts::{Count, Judged};
 pub use order::{places, sort};
 
-/// The exceptions that were found, and the operations that could raise some.
+/// The exceptions that were found, and counts of the operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exceptions {
-    /// Operations in scope, calls of math functions and conversions to integers included.
+    /// Operations in scope, including calls of math functions and conversions to integers.
     pub operations: usize,
     /// Operations that raise an exception for some input.
     pub raising: usize,
-    /// Per exception, worst first, and only those that some operation can raise.
+    /// Counts per exception, worst first; only exceptions that some operation can raise.
     pub counts: Vec<Count>,
-    /// One per site and exception, worst first: see [`sort`].
+    /// One find per site and exception, worst first: see [`sort`].
     pub finds: Vec<Find>,
 }
 
@@ -38,11 +38,11 @@ pub enum Exception {
     DivideByZero,
     /// The result is too large.
     Overflow,
-    /// A number outside the range of the integer type it is converted to: undefined in C.
+    /// A number outside the range of the integer type to which it is converted: undefined in C.
     Conversion,
     /// The result is subnormal or zero, and inexact.
     Underflow,
-    /// The result is rounded; only on request.
+    /// The result is rounded; searched for only on request.
     Inexact,
 }
 
@@ -64,7 +64,7 @@ impl Exception {
         }
     }
 
-    /// Is it so frequent that texts list it only with `--underflow`?
+    /// Returns whether it is so frequent that texts list it only with `--underflow`.
     #[must_use]
     pub fn is_noise(self) -> bool {
         self >= Self::Underflow
@@ -78,7 +78,7 @@ pub struct Find {
     pub exception: Exception,
     /// The operation, as C writes it: `*`, `log`, `(int)`.
     pub operation: String,
-    /// Function that holds the site.
+    /// Function that contains the site.
     pub function: String,
     /// Source file.
     pub file: String,
@@ -86,46 +86,48 @@ pub struct Find {
     pub line: u32,
     /// Column, from 1; 0 when unknown.
     pub column: u32,
-    /// The arguments of the function under test, as simple as the exception allows.
+    /// The arguments of the function under test, simplified as far as the exception still occurs.
     pub args: Vec<Arg>,
-    /// Operands of the operation when it first raised the exception in this run; empty when the run was not observed.
+    /// Operands of the operation when it first raised the exception in this run; empty if the run was not observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operands: Vec<Number>,
-    /// The operation's result; of an operation that gives an integer, the integer.
+    /// The result of the operation; an integer if the operation yields one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Number>,
-    /// How often the site raised it in this run.
+    /// Number of times that the site raised the exception in this run.
     pub times: u64,
-    /// What the function under test returned (`returned`), and what its pointers pointed to afterwards (`*name`); a structure
-    /// word by word (`*name+8`), as doubles.
+    /// The return value of the function under test (`returned`), and the values that its pointers point to afterwards
+    /// (`*name`). A structure is listed word by word (`*name+8`), as doubles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<Arg>,
-    /// Where the result of the function under test shows it.
+    /// Where the result of the function under test shows the exception.
     pub shown: Shown,
     /// The confirmation by a second run without hooks.
     pub confirmed: Confirmation,
-    /// Would the same computation stay in range with more precision (overflow and underflow only)? `None`: not computed.
+    /// Whether the same computation stays in range with more precision (overflow and underflow only); `None` if it was
+    /// not recomputed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidable: Option<bool>,
-    /// The values of the precise computation, when there was one.
+    /// The values of the high-precision computation, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precise: Option<Precise>,
 }
 
-/// The values of a find in high precision, with a range of exponents that no value leaves: decimal, rounded to six digits.
+/// The values of a find in high precision, with an exponent range that no value exceeds: decimal, rounded to six
+/// digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precise {
     /// The result of the operation.
     pub operation: String,
-    /// The results of the function that come from operations, in the order of `output`. The exception is avoidable when all of
-    /// them are in the range of their type; it is not judged when there are none.
+    /// The results of the function that operations compute, in the order of `output`. The exception is avoidable if all
+    /// of them are in the range of their type; it is not judged if there are none.
     pub results: Vec<String>,
 }
 
 /// An operand or a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Number {
-    /// As C writes it without loss: `0x1.8p+1`, `NAN`.
+    /// A C literal without loss: `0x1.8p+1`, `NAN`.
     pub hex: String,
     /// The shortest decimal.
     pub decimal: String,
@@ -135,17 +137,17 @@ pub struct Number {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// Nowhere: the caller cannot notice it.
+    /// Not in the result: the caller cannot notice the exception.
     Nowhere,
-    /// The function returns nothing and fills in nothing that could show it.
+    /// The function returns nothing, and fills in nothing that could show the exception.
     NoResult,
-    /// A status that is not 0, of a function that returns an `int` and gives its results by pointers.
+    /// A status other than 0, from a function that returns an `int` and stores its results through pointers.
     Status(i64),
-    /// NaN, an infinity, or for an underflow zero or a subnormal number, there: `returned`, `*name`.
+    /// A NaN, an infinity, or, for an underflow, zero or a subnormal number, at `place`.
     Value {
-        /// Name in `output`.
+        /// Name in `output`: `returned`, `*name`.
         place: String,
-        /// In decimal.
+        /// The value in decimal.
         value: String,
     },
     /// The function does not return: the reason.
@@ -155,7 +157,7 @@ pub enum Shown {
 /// The result of the replay without hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// The degree.
+    /// The degree of confirmation.
     pub by: Confirmed,
     /// Why the degree is not higher; empty when there is no reason to give.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -166,20 +168,21 @@ pub struct Confirmation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmed {
-    /// The hardware raised it at an instruction of this line and column.
+    /// The hardware raised the exception at an instruction of this line and column.
     Site,
-    /// The hardware raised it at an instruction of this line; optimized code does not always know the column.
+    /// The hardware raised the exception at an instruction of this line. Optimized code does not always have the
+    /// column.
     Line,
     /// The operand lies outside the range of the integer type.
     Value,
-    /// The hardware's flag was raised, somewhere.
+    /// The hardware's exception flag was set, at an unknown instruction.
     Flag,
-    /// It was not confirmed.
+    /// The exception was not confirmed.
     No,
 }
 
 impl Find {
-    /// The function's result does not show it.
+    /// Returns whether the function's result does not show the exception.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         matches!(self.shown, Shown::Nowhere | Shown::NoResult)

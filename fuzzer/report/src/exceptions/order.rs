@@ -1,11 +1,12 @@
-//! The order of finds in reports.
+//! Sorts finds for reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Find;
 
-/// Sorts the finds by site, the worst site first: a site counts as its worst find. Exceptions are in the order of [`Exception`];
-/// within one, those that the result does not show come first; then by place.
+/// Sorts the finds by site, the worst site first: the rank of a site is that of its worst find. Exceptions are in the
+/// order of [`Exception`]; within one exception, finds that the result does not show come first; then finds are sorted
+/// by place.
 ///
 /// [`Exception`]: super::Exception
 pub fn sort(finds: &mut [Find]) {
@@ -19,7 +20,7 @@ pub fn sort(finds: &mut [Find]) {
     finds.sort_by_cached_key(|f| (worst[&place(f)], place(f), rank(f)));
 }
 
-/// The number of different sites among the finds; those that a macro or an inlined function puts at one place count once.
+/// Number of distinct sites among the finds. Sites that a macro or an inlined function puts at one place count once.
 #[must_use]
 pub fn places<'a>(finds: impl Iterator<Item = &'a Find>) -> usize {
     let place = |f: &'a Find| (&f.file, f.line, f.column, &f.operation, &f.function);

@@ -1,5 +1,5 @@
-//! The branches covered (or other goals reached) over time, and over evaluations: a short campaign finds all between two
-//! points in time.
+//! Plots of the branches covered (or other goals reached) over time, and over evaluations. The second is for short
+//! campaigns, which find everything between two points in time.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::{
     words::Words,
 };
 
-/// Colours of the style sheet; further clients have them again.
+/// Number of colours of the style sheet; further clients reuse them.
 const COLOURS: usize = 7;
 
 const WIDTH: f64 = 980.0;
@@ -21,11 +21,11 @@ const RIGHT: f64 = WIDTH - 70.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = HEIGHT - 46.0;
 
-/// What is drawn.
+/// The data of a plot.
 struct Plot<'a> {
     title: String,
     x: Scale,
-    /// Label of a value of x.
+    /// Formats a value of x as a label.
     label: fn(f64) -> String,
     /// Names and points.
     curves: Vec<(&'a str, Vec<(f64, f64)>)>,
@@ -34,20 +34,20 @@ struct Plot<'a> {
 /// A plot as the page shows it.
 pub struct Picture {
     pub title: String,
-    /// SVG.
+    /// The SVG text.
     pub picture: String,
 }
 
-/// The plots of what there is to draw: over time, over evaluations, both or none.
+/// Draws the plots for which there is data: over time, over evaluations, both or none.
 pub fn pictures(report: &Report, history: &History) -> Vec<Picture> {
-    // Clients share what they find, so the evaluations that several of them needed together are not known.
+    // Clients share their finds, so the number of evaluations that several clients needed together is not known.
     let evaluations = if history.curves.len() > 1 { None } else { over_evaluations(report) };
     let total = report.branches.total as f64;
     let plots = over_time(report, history).into_iter().chain(evaluations);
     plots.map(|plot| Picture { picture: draw(&plot, total), title: plot.title }).collect()
 }
 
-/// `None` when nothing was found between two moments.
+/// The plot over time; `None` if no curve rises between two points in time.
 fn over_time<'a>(report: &Report, history: &'a History) -> Option<Plot<'a>> {
     let end = history.end();
     let rises = |points: &[(f64, f64)]| points.first().map(|p| p.1) != points.last().map(|p| p.1);
@@ -59,7 +59,7 @@ fn over_time<'a>(report: &Report, history: &'a History) -> Option<Plot<'a>> {
     })
 }
 
-/// When each branch was first taken.
+/// The plot of when each branch was first taken.
 fn over_evaluations(report: &Report) -> Option<Plot<'static>> {
     let mut at: Vec<u64> = report.sites.iter().flat_map(|s| &s.branches).filter_map(|b| b.covered_at).collect();
     at.sort_unstable();
@@ -75,7 +75,7 @@ fn over_evaluations(report: &Report) -> Option<Plot<'static>> {
     })
 }
 
-/// A time on the axis.
+/// Formats a time on the axis.
 fn time(s: f64) -> String {
     if s < 100.0 { format!("{} s", svg::label(s)) } else { seconds(s) }
 }
@@ -99,7 +99,7 @@ fn draw(plot: &Plot, total: f64) -> String {
     out + "</svg>\n"
 }
 
-/// The curves with their names behind them.
+/// Draws the curves, with their names at the right end.
 fn curves(out: &mut String, plot: &Plot, y: &Scale) {
     let mut ends: Vec<(f64, usize)> = Vec::new();
     for (i, (_, points)) in plot.curves.iter().enumerate() {

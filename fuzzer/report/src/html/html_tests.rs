@@ -1,4 +1,4 @@
-//! The page as browsers read it.
+//! Tests of the page, parsed as XML.
 
 use penfuzz_engine::saturation::Goals;
 
@@ -18,7 +18,7 @@ fn parsed(page: &str, look: impl FnOnce(&roxmltree::Document)) {
     look(&roxmltree::Document::parse_with_options(page, options).unwrap());
 }
 
-/// The example with its source on disk, so that there is a listing.
+/// The example with its source on disk, so that the page has a listing.
 fn with_source() -> (tempfile::TempDir, Report) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("clamp.c");

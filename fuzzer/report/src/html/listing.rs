@@ -1,4 +1,4 @@
-//! The source, with each condition's branches marked as covered (met, raised) or not.
+//! The source listing of the page, with each condition's branches marked as covered (met, raised) or not.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::{
 /// Lines shown before and after a condition.
 const AROUND: usize = 6;
 
-/// Lines shown in all; more would make a page too large for a browser.
+/// Maximum number of lines in all; more would make a page too large for a browser.
 const MOST: usize = 3000;
 
 type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
 
-/// The source files that are what they were when the report was made, as far as there is room.
+/// The source files that have not changed since the report was made, limited to [`MOST`] lines.
 pub struct Listing<'a> {
     pub files: Vec<File<'a>>,
     /// Lines are left out because there are more than [`MOST`].
@@ -26,7 +26,7 @@ pub struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// The name of a line in the page, for links to it; `None` when it is not shown.
+    /// The anchor of a line in the page, for links to it; `None` if the line is not shown.
     pub fn anchor(&self, path: &str, line: u32) -> Option<String> {
         let index = self.files.iter().position(|file| file.path == path)?;
         let lines = &self.files[index].lines;
@@ -41,7 +41,7 @@ fn anchor(file: usize, line: usize) -> String {
 /// The lines around the conditions of one file.
 pub struct File<'a> {
     pub path: &'a str,
-    /// Without directories.
+    /// File name without directories.
     pub name: &'a str,
     pub lines: Vec<Line>,
 }
@@ -49,24 +49,24 @@ pub struct File<'a> {
 /// One source line.
 pub struct Line {
     pub number: usize,
-    /// Its name in the page.
+    /// Its anchor in the page.
     pub anchor: String,
-    /// Lines between this one and the one before are not shown.
+    /// Lines between the previous entry and this one are not shown.
     pub follows_gap: bool,
-    /// `all`, `some` or `none` of its branches are covered; empty when it has none.
+    /// `all`, `some` or `none` of its branches are covered; empty if it has none.
     pub class: &'static str,
     pub marks: Vec<Mark>,
     pub text: String,
 }
 
-/// The sign of one branch in front of its line.
+/// The mark of one branch, before its line.
 pub struct Mark {
-    /// The first of its condition: conditions of one line stand apart.
+    /// It is the first mark of its condition: conditions of one line are separated.
     pub begins_site: bool,
-    /// `yes`, `no`, or `crash` when only inputs that crash take it.
+    /// `yes`, `no`, or `crash` if only inputs that crash take it.
     pub class: &'static str,
     pub name: String,
-    /// Shown when the pointer is over it.
+    /// Shown when the pointer is over the mark.
     pub explanation: String,
 }
 

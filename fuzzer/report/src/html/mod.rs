@@ -1,9 +1,9 @@
-//! `report.html`: one page for people that needs nothing else, no script and no other file, in light and dark. It is
-//! well-formed XML. While the campaign runs, the browser loads it again every few seconds.
+//! `report.html`: one page for people, in light and dark. It needs no script and no other file, and is well-formed XML.
+//! While the campaign runs, the browser reloads it every few seconds.
 //!
-//! The text of the page is `templates/campaign.html` in the frame of `templates/layout.html`, which the page of an experiment
-//! shares. The templates are compiled with the program: a field that a template names and [`Page`] has not is a compile error,
-//! and whatever is not marked as safe is escaped.
+//! The text of the page is `templates/campaign.html` in the frame of `templates/layout.html`, which the page of an
+//! experiment shares. The templates are compiled into the program: a field that a template uses and [`Page`] lacks is a
+//! compile error, and everything that is not marked as safe is escaped.
 
 mod curve;
 mod listing;
@@ -28,36 +28,36 @@ use super::{
     words::Words,
 };
 
-/// Seconds between two loads of the page of a running campaign, which writes it about as often.
+/// Seconds between two reloads of the page of a running campaign, which rewrites it about as often.
 const REFRESH: u32 = 5;
 
-/// More of each would make a page too large for a browser; `report.json` has them all.
+/// Maximum number of entries of each list. More would make the page too large for a browser; `report.json` has all.
 const LISTED: usize = 500;
 
-/// What the template shows.
+/// The fields of the template.
 #[derive(Template)]
 #[template(path = "campaign.html")]
 struct Page<'a> {
     title: String,
-    /// Seconds until the next load; none when the campaign has ended.
+    /// Seconds until the next reload; `None` when the campaign has ended.
     refresh: Option<u32>,
     report: &'a Report,
     words: Words,
-    /// Covered, in percent.
+    /// Share of covered goals, in percent.
     share: f64,
-    /// How that was reached.
+    /// Remaining goals, effort of the search, and its state.
     facts: Vec<String>,
     findings: Vec<Findings<'a>>,
     long: Listed<&'a LongInput>,
     exceptions: Option<Raised<'a>>,
-    /// Live mutants.
+    /// Mutants that no test kills.
     live: Option<Listed<&'a Mutant>>,
     equivalent: Option<Listed<&'a Mutant>>,
-    /// Uncovered branches, those that can be worked on first.
+    /// Uncovered branches, actionable ones first.
     open: Vec<open::Group<'a>>,
-    /// The number of all of them.
+    /// Total number of uncovered branches.
     open_branches: usize,
-    /// Explains the words in `open`.
+    /// Sentences that explain the words in `open`.
     legend: Vec<String>,
     proved: Listed<open::Proved<'a>>,
     decisions: Listed<&'a Decision>,
@@ -89,7 +89,7 @@ struct Findings<'a> {
 /// A crash or a hang.
 struct Fault<'a> {
     finding: &'a Finding,
-    /// The source line: of an assertion, its text.
+    /// The source line; for an assertion, its text.
     line: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Page<'_> {
     }
 }
 
-/// `0.5, *rest = 2.0, errno = 33`: what a call returns and leaves behind its pointers, or how it ends.
+/// The results of a call, or how it ends: `0.5, *rest = 2.0, errno = 33`.
 fn result_of(test: &Test) -> String {
     let end = test.ends.map(|End::Exit(status)| format!("exit status {status}"));
     let thrown = test.throws.as_ref().map(|name| format!("throws {name}"));
@@ -120,10 +120,10 @@ fn result_of(test: &Test) -> String {
     all.join(", ")
 }
 
-/// The whole page. It shows source lines of the files that are what they were when the report was made.
+/// Renders the whole page. It shows source lines only of files that have not changed since the report was made.
 ///
 /// # Panics
-/// Never: memory takes every page.
+/// Never: writing to a string does not fail.
 #[must_use]
 pub fn page(report: &Report, history: &History) -> String {
     let mut sources = Sources::of(report);
@@ -157,7 +157,7 @@ fn is_running(report: &Report) -> bool {
     report.stop_reason == "running"
 }
 
-/// What is left, what the search took, and why it stopped.
+/// The remaining goals, the effort of the search, and why it stopped.
 fn facts(report: &Report) -> Vec<String> {
     let state = if is_running(report) { "running".to_owned() } else { format!("stopped: {}", stop_reason(report)) };
     let search = [

@@ -1,5 +1,5 @@
-//! The uncovered branches, in groups: first those whose condition some input executes, then those that wait for others, then
-//! comparisons with the null pointer, on which there is nothing to do, and those that depend on earlier calls.
+//! Groups the uncovered branches: first those whose condition some input executes, then those that wait for other
+//! branches, then comparisons with the null pointer, which no input can change, and those that depend on earlier calls.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,22 @@ use crate::{
     uncovered::{closest_first, explain, place, way},
 };
 
-/// Distances of a pointer from null: from the lowest address that Linux gives to a process to the end of its address space.
+/// Distances of a valid pointer from null: from the lowest address that Linux gives to a process to the end of its
+/// address space.
 const ADDRESSES: std::ops::Range<u64> = 1 << 16..1 << 56;
 
 /// Uncovered branches of one kind, closest first.
 pub struct Group<'a> {
-    /// `None` for the first kind, which is not folded.
+    /// `None` for the first group, which is not folded.
     pub title: Option<Title>,
     pub list: Listed<Open<'a>>,
 }
 
 /// What the branches of a folded group have in common.
 pub struct Title {
-    /// The text, up to the place.
+    /// The text before the place.
     pub text: String,
-    /// A branch that they all wait for: its place, the name of its line in the page, and its outcome.
+    /// The branch that they all wait for: its place, the anchor of its line in the page, and its outcome.
     pub way: Option<(String, Option<String>, String)>,
 }
 
@@ -32,7 +33,7 @@ pub struct Title {
 pub struct Open<'a> {
     pub file: &'a str,
     pub place: String,
-    /// The name of its line in the page.
+    /// The anchor of its line in the page.
     pub anchor: Option<String>,
     pub condition: String,
     pub wanted: &'a str,
@@ -43,18 +44,18 @@ pub struct Open<'a> {
 pub struct Proved<'a> {
     pub file: &'a str,
     pub place: String,
-    /// The name of its line in the page.
+    /// The anchor of its line in the page.
     pub anchor: Option<String>,
     pub condition: String,
     pub outcome: &'a str,
-    /// `Bitwuzla 0.9.1 (0.01 s), z3 5.4.0 (0.3 s)`.
+    /// The solvers: `Bitwuzla 0.9.1 (0.01 s), z3 5.4.0 (0.3 s)`.
     pub by: String,
     pub assumptions: String,
-    /// The query, relative to the page.
+    /// The query file, relative to the page.
     pub query: &'a str,
 }
 
-/// The branches that are proved unreachable.
+/// Lists the branches that are proved unreachable.
 pub fn proved<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'a>) -> Listed<Proved<'a>> {
     let all: Vec<_> = report.proved().collect();
     Listed::of(all.into_iter().map(|(site, branch, proof)| Proved {
@@ -69,18 +70,18 @@ pub fn proved<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
     }))
 }
 
-/// What an uncovered branch lacks. The order is that of the page.
+/// What an uncovered branch lacks. The variants are in the order of the page.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// Operands that are closer.
+    /// An input whose operands are closer.
     Input,
-    /// This branch, `[site, branch]` in the report, to be taken before; `None` when it is not known.
+    /// This branch, `[site, branch]` in the report, must be taken before; `None` if it is not known.
     Way(Option<(usize, usize)>),
     NullPointer,
     EarlierCalls,
 }
 
-/// The groups that are not empty. Of those that wait for others, the largest comes first.
+/// The groups that are not empty. Among the groups that wait for other branches, the largest comes first.
 pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'a>) -> Vec<Group<'a>> {
     let pointers: Vec<&str> =
         report.signature.parameters.iter().filter(|p| p.pointer).map(|p| p.name.as_str()).collect();
@@ -88,7 +89,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
     for (site, branch) in closest_first(report) {
         let kind = match () {
             () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
-            // Of other goals, one that is not met does not show that nothing was executed.
+            // For other goals, an unmet goal does not show that its site was not executed.
             () if !report.goals.include_branches() => Kind::Input,
             () if !site.is_executed() => Kind::Way(site.waits_for),
             () if is_null_check(site, branch, sources, &pointers) => Kind::NullPointer,
@@ -118,7 +119,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
         .collect()
 }
 
-/// `first` is a site of the group.
+/// The title of a group. `first` is a site of the group.
 fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Option<Title> {
     let plain = |text: &str| Title { text: text.to_owned(), way: None };
     Some(match kind {
@@ -135,15 +136,16 @@ fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Optio
     })
 }
 
-/// Does the branch need a null pointer? The distance must be an address, and the line compare a pointer argument with null: the
-/// report itself does not tell pointers from integers.
+/// Returns whether the branch needs a null pointer. The distance must look like an address, and the line must compare a
+/// pointer argument with null: the report itself does not distinguish pointers from integers.
 fn is_null_check<'a>(site: &'a Site, branch: &Branch, sources: &mut Sources<'a>, pointers: &[&str]) -> bool {
     ["==", "!="].contains(&site.predicate.as_str())
         && branch.best_distance.is_some_and(|d| ADDRESSES.contains(&d))
         && sources.line(&site.file, site.line).is_some_and(|line| pointers.iter().any(|p| compares(line, p)))
 }
 
-/// Does the line compare this pointer, not what it points to, with null: `!p`, `p == NULL`, `0 != p`, `if (p)`, `p && …`?
+/// Returns whether the line compares this pointer, not its target, with null: `!p`, `p == NULL`, `0 != p`, `if (p)`, `p
+/// && …`.
 fn compares(line: &str, pointer: &str) -> bool {
     if pointer.is_empty() {
         return false;
@@ -156,7 +158,7 @@ fn compares(line: &str, pointer: &str) -> bool {
         }
         let (before, after) = (before.trim_end(), after.trim_start());
         if before.ends_with(['*', '.', '>']) {
-            // What it points to, or a member of the same name.
+            // The target of the pointer, or a member of the same name.
             return false;
         }
         let with_null = |text: &str, op: &str| {
@@ -169,7 +171,7 @@ fn compares(line: &str, pointer: &str) -> bool {
         };
         let stands_alone = || {
             let begins = match before.strip_suffix('(').map(str::trim_end) {
-                // A call has its function before the parenthesis.
+                // In a call, the function name comes before the parenthesis.
                 Some(rest) => !rest.ends_with(is_word) || ["if", "while"].iter().any(|word| rest.ends_with(word)),
                 None => ["!", "&&", "||"].iter().any(|left| before.ends_with(left)),
             };

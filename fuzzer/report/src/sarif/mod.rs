@@ -1,8 +1,8 @@
-//! `--sarif FILE`: findings with their places in the source, as the Static Analysis Results Interchange Format, version 2.1.0 (OASIS).
-//! GitHub's code scanning shows them beside the lines of a change.
+//! `--sarif FILE`: findings with their places in the source, in the Static Analysis Results Interchange Format, version
+//! 2.1.0 (OASIS). GitHub's code scanning shows them next to the changed lines.
 //!
-//! A result is a crash, a hang, a floating-point exception, or a branch that no input takes. Paths are relative to the root of the
-//! sources ([`SourceRoot`]), base `SRCROOT` of the document. A file that lies elsewhere has an absolute address.
+//! A result is a crash, a hang, a floating-point exception, or a branch that no input takes. Paths are relative to the
+//! root of the sources ([`SourceRoot`]), base `SRCROOT` of the document. A file outside the root has an absolute URI.
 
 mod rules;
 
@@ -22,11 +22,11 @@ use super::{
     uncovered::explain,
 };
 
-/// Name of the root in the document.
+/// Name of the base URI in the document.
 const ROOT: &str = "SRCROOT";
 
-/// The document on these campaigns, indented, with a final newline. A branch that one campaign does not reach and another one takes
-/// is no result.
+/// The document for these campaigns, indented, with a final newline. A branch that one campaign does not reach but
+/// another takes is not a result.
 #[must_use]
 pub fn document(reports: &[&Report], root: &SourceRoot) -> String {
     let taken = taken(reports);
@@ -76,7 +76,7 @@ fn exception(report: &Report, find: &Find, root: &SourceRoot) -> Value {
     result(rules::of_exception(find.exception), &lines.join("; "), &location)
 }
 
-/// The uncovered branches that no other campaign takes.
+/// The uncovered branches that no campaign takes.
 fn unreached<'a>(report: &'a Report, taken: &BTreeSet<Key<'a>>, root: &SourceRoot) -> Vec<Value> {
     let mut sources = Sources::of(report);
     let mut results = Vec::new();
@@ -92,7 +92,7 @@ fn unreached<'a>(report: &'a Report, taken: &BTreeSet<Key<'a>>, root: &SourceRoo
     results
 }
 
-/// File, line, column and outcome of a branch.
+/// File, line, column and outcome, which identify a branch across campaigns.
 type Key<'a> = (&'a str, u32, u32, &'a str);
 
 fn key<'a>(site: &'a Site, branch: &'a Branch) -> Key<'a> {
@@ -114,7 +114,7 @@ fn result(rule: &str, text: &str, location: &Value) -> Value {
     })
 }
 
-/// A place without a file is one in the function alone.
+/// A location in the document. Without a file it names only the function.
 fn location(root: &SourceRoot, file: &str, line: u32, column: u32, function: &str) -> Value {
     let mut location = json!({ "logicalLocations": [{ "name": shown(function), "kind": "function" }] });
     if !file.is_empty() {

@@ -1,10 +1,10 @@
-//! The rules of results: what each kind means, and what to do about it.
+//! The SARIF rules: what each kind of result means, and what to do about it.
 
 use serde_json::{Value, json};
 
 use crate::Exception;
 
-/// One kind of results.
+/// One kind of result.
 struct Rule {
     id: &'static str,
     /// In camel case, as viewers show it.
@@ -15,7 +15,7 @@ struct Rule {
     help: &'static str,
 }
 
-/// The rule of branches that no input takes.
+/// The rule for branches that no input takes.
 pub const UNREACHED: &str = "unreached-branch";
 
 const RULES: [Rule; 9] = [
@@ -84,7 +84,7 @@ const RULES: [Rule; 9] = [
     },
 ];
 
-/// All rules, for the description of the tool.
+/// All rules as SARIF, for the tool description.
 pub fn all() -> Vec<Value> {
     RULES.iter().map(description).collect()
 }
@@ -100,7 +100,7 @@ fn description(rule: &Rule) -> Value {
     })
 }
 
-/// The number of a rule in [`all`].
+/// The index of a rule in [`all`].
 pub fn index(id: &str) -> usize {
     RULES.iter().position(|rule| rule.id == id).unwrap_or_default()
 }
@@ -110,7 +110,7 @@ pub fn level(id: &str) -> &'static str {
     RULES[index(id)].level
 }
 
-/// The rule of a floating-point exception.
+/// The rule for a floating-point exception.
 pub fn of_exception(exception: Exception) -> &'static str {
     match exception {
         Exception::Invalid => "exception-invalid",

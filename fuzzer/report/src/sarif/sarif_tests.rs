@@ -1,4 +1,4 @@
-//! Documents are valid against the schema of SARIF 2.1.0, which the package serde-sarif contains.
+//! Tests that documents are valid against the schema of SARIF 2.1.0, which the package serde-sarif contains.
 
 use std::{ffi::OsString, fs, path::Path, process::Command};
 
@@ -8,13 +8,13 @@ use crate::{
     exceptions::example::{find, shown as returned},
 };
 
-/// The package with the schema; cargo says where it lies.
+/// The package that contains the schema; `cargo metadata` reports its path.
 const PACKAGE: &str = "serde-sarif";
 
 fn schema() -> Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let output = Command::new(cargo)
-        // What only other platforms need was never downloaded.
+        // Packages that only other platforms need are not downloaded.
         .args(["metadata", "--format-version", "1", "--offline", "--filter-platform"])
         .arg(format!("{}-unknown-linux-gnu", std::env::consts::ARCH))
         .arg("--manifest-path")
@@ -30,14 +30,15 @@ fn schema() -> Value {
         fs::read_to_string(manifest.with_file_name("src").join("schema.json")).expect("the package has the schema");
     let mut schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
     for of in ["run", "toolComponent"] {
-        // Its pattern has a bracket that only JavaScript accepts. Our documents name no language.
+        // The pattern of `language` has a bracket that only JavaScript accepts. penfuzz's documents contain no
+        // language.
         let language = schema["definitions"][of]["properties"]["language"].as_object_mut().expect("a property");
         assert!(language.remove("pattern").is_some(), "the schema has changed");
     }
     schema
 }
 
-/// Fails unless each of the documents is valid.
+/// Fails unless all documents are valid.
 fn check<'a>(documents: impl IntoIterator<Item = &'a Value>) {
     let schema = schema();
     let validator = jsonschema::options().should_validate_formats(true).build(&schema).expect("a valid schema");

@@ -1,5 +1,6 @@
-//! Distances of formulas that are more than one comparison: `p` to true, `n` to false. Each step is a constant of its own: the macros of
-//! the prelude repeat their arguments.
+//! Emits the branch distances of formulas other than single comparisons: `p` is the distance to true, `n` the distance
+//! to false. Each intermediate result is a C constant, since the macros of the prelude evaluate their arguments several
+//! times.
 
 use super::{
     Writer, name,
@@ -10,18 +11,18 @@ use crate::{
     term::{Class, Node, Op, Sort, Term},
 };
 
-/// Two C expressions: the distance to true, and to false.
+/// Two C expressions: the distance to true, and the distance to false.
 type Pair = (String, String);
 
 impl Writer<'_> {
-    /// Declares the distances of a formula; those of its parts are declared.
+    /// Declares the distances of a formula. Those of its parts are already declared.
     pub(super) fn distances(&mut self, term: Term) {
         let (to_true, to_false) = self.pair(term);
         let number = term.index();
         self.put(&format!("  const uint64_t p{number} = {to_true}, n{number} = {to_false};\n"));
     }
 
-    /// A constant with this value, by its name.
+    /// Declares a constant with this value, and returns its name.
     fn step(&mut self, c_type: &str, value: &str) -> String {
         self.steps += 1;
         let name = format!("d{}", self.steps);
@@ -54,7 +55,7 @@ impl Writer<'_> {
         all.reduce(|a, b| self.step("uint64_t", &format!("{of}({a}, {b})"))).unwrap_or_else(|| "0".to_owned())
     }
 
-    /// One pair of conditions, or the other.
+    /// The distance to fulfilling both conditions of one of the two pairs.
     fn either(&mut self, first: [String; 2], second: [String; 2]) -> String {
         let both = [first, second].map(|[a, b]| self.step("uint64_t", &format!("SUM({a}, {b})")));
         format!("LEAST({}, {})", both[0], both[1])
@@ -86,7 +87,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Of an order of values: zeros are equal, and NaN is in no order.
+    /// The distances of a comparison by value: zeros are equal, and NaN is unordered.
     fn of_values(&mut self, op: Op, format: Format, a: &str, b: &str) -> Pair {
         let [x, y] = [a, b].map(|x| {
             let sum = self.step(value::c_type(Sort::Float(format)), &format!("{x} + 0"));
@@ -105,7 +106,8 @@ fn of_order(is_closed: bool, kind: &str, a: &str, b: &str) -> Pair {
     (format!("{to}({kind}, {a}, {b})"), format!("{back}({kind}, {b}, {a})"))
 }
 
-/// A class as a range on the line of floats: the place of the value, and the first and the last place of the class.
+/// A class of floats as an interval in the order of all floats: the position of the value, and the first and last
+/// position of the class.
 pub(super) fn range(class: Class, format: Format, x: &str) -> (String, String, String) {
     let key = value::key(format);
     let abs = if key == "KEY64" { "fabs" } else { "fabsf" };

@@ -1,8 +1,10 @@
-//! A problem as a C function: one conditional per conjunct, in their order; the first that does not hold returns.
+//! Emits a problem as a C function: one conditional per conjunct, in their order. The function returns at the first
+//! that does not hold.
 //!
-//! Each term is a constant of its own, so terms that are shared are computed once. A conjunct that is one comparison is the condition
-//! itself, and the pen measures its operands. Any other is the comparison of a *distance* with 0, which the function computes by the usual
-//! rules: a sum for conjunctions, the least for disjunctions (Mathematical Execution, Sect. 4.4.3; `XSat`).
+//! Each term is a C constant, so shared terms are computed once. If a conjunct is a single comparison, this comparison
+//! is the condition of the conditional, and the pen measures its operands. Otherwise the condition compares a
+//! *distance* with 0, which the function computes by the usual rules: the sum for conjunctions, the minimum for
+//! disjunctions (Mathematical Execution, Sect. 4.4.3; `XSat`).
 
 mod distance;
 mod value;
@@ -17,29 +19,29 @@ use super::{
 /// The name of the function.
 pub const FUNCTION: &str = "formula";
 
-/// The text of a C file.
+/// An emitted C file.
 #[derive(Debug)]
 pub struct Emitted {
-    /// It.
+    /// Its text.
     pub text: String,
-    /// The line of each conjunct's conditional, from 1.
+    /// The line of each conjunct's conditional, counted from 1.
     pub lines: Vec<u32>,
-    /// Does the C compute what SMT-LIB does for all inputs? Not for some operations in rounding modes that hardware does not have: there it
-    /// is a near one, and models are sought by it all the same.
+    /// True if the C code computes the same as SMT-LIB for all inputs. Some operations in rounding modes that hardware
+    /// does not have are computed approximately; the search for models uses them nevertheless.
     pub is_exact: bool,
 }
 
-/// Writes one.
+/// Writes a C file.
 struct Writer<'a> {
     terms: &'a Terms,
     out: String,
     line: u32,
-    /// Constants that are parts of distances.
+    /// Number of constants that hold parts of distances.
     steps: usize,
     is_exact: bool,
 }
 
-/// The C function of a problem.
+/// Emits the C function of a problem.
 #[must_use]
 pub fn emit(terms: &Terms, problem: &Problem) -> Emitted {
     let mut me = Writer { terms, out: String::new(), line: 1, steps: 0, is_exact: true };
@@ -64,7 +66,7 @@ pub fn emit(terms: &Terms, problem: &Problem) -> Emitted {
     Emitted { text: me.out, lines, is_exact: me.is_exact }
 }
 
-/// The declaration of an input.
+/// The declaration of the parameters of a variable.
 fn parameter(variable: usize, sort: Sort) -> String {
     match sort {
         Sort::Bool => format!("_Bool x{variable}"),
@@ -85,7 +87,7 @@ impl Writer<'_> {
         self.out.push_str(text);
     }
 
-    /// The terms of which distances are needed: what conjuncts are made of that are no comparisons.
+    /// The terms whose distances are needed: the formulas in conjuncts that are not single comparisons.
     fn measured(&self, problem: &Problem) -> Vec<bool> {
         let mut measured = vec![false; self.terms.len()];
         let mut stack: Vec<Term> =
@@ -102,12 +104,12 @@ impl Writer<'_> {
         measured
     }
 
-    /// The condition of a conjunct.
+    /// The condition of the conjunct's conditional.
     fn condition(&self, term: Term) -> String {
         self.comparison(term).unwrap_or_else(|| format!("p{} == 0", term.index()))
     }
 
-    /// The conjunct as one comparison of C.
+    /// The conjunct as a single comparison in C; `None` if it is none.
     fn comparison(&self, term: Term) -> Option<String> {
         let node = self.terms.node(term);
         if node.op != Op::Not {
@@ -142,7 +144,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The term as a constant.
+    /// Declares the constant of a term.
     fn constant(&mut self, term: Term, problem: &Problem) {
         let sort = self.terms.sort(term);
         let text = match self.terms.variable(term) {
@@ -158,12 +160,12 @@ impl Writer<'_> {
     }
 }
 
-/// The name of a term.
+/// The name of the constant of a term.
 fn name(term: Term) -> String {
     format!("t{}", term.index())
 }
 
-/// A variable by its parameters.
+/// The value of a variable, computed from its parameters.
 fn input(variable: usize, sort: Sort) -> String {
     match sort {
         Sort::Rounding => format!("x{variable} % 5"),

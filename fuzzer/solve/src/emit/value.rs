@@ -1,4 +1,4 @@
-//! The value of each operation in C.
+//! Emits the C expression of each operation.
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_report::literal;
@@ -9,10 +9,10 @@ use crate::{
     term::{Node, Op, Sort, Term, Value, mask},
 };
 
-/// Integers of fewer bits than this are doubles without rounding.
+/// Integers of at most this many bits are exact as doubles.
 const EXACT_BITS: u32 = 53;
 
-/// The type of a sort's values.
+/// The C type of a sort.
 pub(super) fn c_type(sort: Sort) -> &'static str {
     match sort {
         Sort::Bool => "_Bool",
@@ -23,23 +23,23 @@ pub(super) fn c_type(sort: Sort) -> &'static str {
     }
 }
 
-/// The unsigned type that holds a vector.
+/// The unsigned type that holds a bit vector.
 pub(super) const fn unsigned(width: u32) -> &'static str {
     if width > 64 { "wide" } else { "uint64_t" }
 }
 
-/// The macro that finds a float's place on the line.
+/// The macro that computes the position of a float in the order of all floats.
 pub(super) const fn key(format: Format) -> &'static str {
     if format.width() == 64 { "KEY64" } else { "KEY32" }
 }
 
-/// A vector as a number with a sign.
+/// A bit vector as a signed integer.
 pub(super) fn signed(x: &str, width: u32) -> String {
     let (kind, all) = if width > 64 { ("signed_wide", 128) } else { ("int64_t", 64) };
     format!("SIGNED({kind}, {x}, {})", all - width)
 }
 
-/// Without the bits above a width.
+/// The expression with the bits above the width set to 0.
 pub(super) fn masked(text: &str, width: u32) -> String {
     match width {
         64 | 128 => text.to_owned(),
@@ -47,7 +47,7 @@ pub(super) fn masked(text: &str, width: u32) -> String {
     }
 }
 
-/// A literal for a vector.
+/// A literal of a bit vector.
 fn number(bits: u128, width: u32) -> String {
     if width > 64 {
         return format!("((wide){:#x}ULL << 64 | {:#x}ULL)", bits >> 64, bits & mask(64));
@@ -55,7 +55,7 @@ fn number(bits: u128, width: u32) -> String {
     format!("{bits:#x}ULL")
 }
 
-/// The value of a float in the type that holds it.
+/// The bits of a float in the C type that holds it: a double, or a float for smaller formats.
 pub(super) fn held(format: Format, bits: u128) -> u64 {
     let to = if format.width() == 64 { format } else { Format::new(8, 24) };
     format.convert(Rounding::NearestEven, bits, to) as u64
@@ -78,7 +78,7 @@ fn mode_number(mode: Rounding) -> usize {
 }
 
 impl Writer<'_> {
-    /// The operation on the constants of its arguments.
+    /// The operation of a term, applied to the constants of its arguments.
     pub(super) fn expression(&mut self, term: Term) -> String {
         let node = self.terms.node(term);
         let args: Vec<String> = node.args.iter().map(|a| name(*a)).collect();
@@ -120,7 +120,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The constant mode of an operation.
+    /// The rounding mode of an operation, if it is constant.
     fn mode(&self, node: &Node) -> Option<Rounding> {
         match self.terms.constant(node.args[0]) {
             Some(Value::Rounding(mode)) => Some(mode),
@@ -167,7 +167,8 @@ impl Writer<'_> {
         let (of, mode) = (|n: usize| args[n].as_str(), self.mode(node));
         let is_half = format.width() == 16;
         if mode == Some(Rounding::NearestEven) || is_half {
-            // A float rounds sums, products, quotients and roots of binary16 so that rounding again is harmless; fma needs more.
+            // Sums, products, quotients and roots of binary16 may be rounded to float first: rounding again gives the
+            // correct result. fma needs more precision.
             self.is_exact &= mode == Some(Rounding::NearestEven) && !(is_half && kind == "fma");
             let suffix = if format.width() == 64 { "" } else { "f" };
             let plain = match kind {
@@ -189,7 +190,7 @@ impl Writer<'_> {
             (Op::FpOfSigned, Sort::Bits(width)) => signed(&args[1], width),
             _ => args[1].clone(),
         };
-        // Is the argument a double, or one without rounding?
+        // True if the argument is exact as a double.
         let is_double = match sort {
             Sort::Bits(width) => width <= EXACT_BITS,
             _ => true,

@@ -1,4 +1,4 @@
-//! Two ways to the same values.
+//! Compares results of two implementations of the same operations.
 
 use std::{fmt::Write, fs, process::Command};
 
@@ -22,7 +22,7 @@ fn random_args(rng: &mut StdRand, operation: &Operation) -> Vec<Value> {
     operation.args.iter().map(|sort| value(rng, *sort)).collect()
 }
 
-/// The processor rounds to nearest.
+/// In the mode to nearest, which is the processor's default.
 #[test]
 fn arithmetic_is_that_of_the_processor() {
     let mut rng = StdRand::with_seed(1);
@@ -56,7 +56,7 @@ fn arithmetic_is_that_of_the_processor() {
     }
 }
 
-/// The remainder is what is left of a quotient that is rounded to the nearest integer.
+/// Remainders belong to the quotient rounded to the nearest integer.
 #[test]
 fn remainders_are_exact() {
     let rem = |a: f64, b: f64| f64::from_bits(DOUBLE.rem(a.to_bits().into(), b.to_bits().into()) as u64);
@@ -74,7 +74,7 @@ fn remainders_are_exact() {
     assert!(rem(1.0, 0.0).is_nan() && rem(f64::INFINITY, 1.0).is_nan());
 }
 
-/// Known bugs of the solver's `fp.rem`, and open values, are left out.
+/// Leaves out `fp.rem`, for which the solver has known bugs, and unspecified values.
 #[test]
 fn values_are_those_of_a_solver() {
     let solvers = solver::find();
@@ -113,7 +113,7 @@ fn values_are_those_of_a_solver() {
     }
 }
 
-/// Every operation as one conjunct, on random inputs: the C function must not return before its end.
+/// Emits every operation as a conjunct, and runs the C function on random inputs: it must not return early.
 #[test]
 fn the_c_code_computes_the_same() {
     let all: Vec<Operation> = of_floats().into_iter().chain(of_vectors()).filter(can_be_exact_in_c).collect();
@@ -159,13 +159,13 @@ fn the_c_code_computes_the_same() {
     assert_eq!(output.lines().count(), 60);
 }
 
-/// Operations that C computes in no mode as SMT-LIB does are rounded twice.
+/// False for operations that C rounds twice in every mode, so that it never computes the same as SMT-LIB.
 fn can_be_exact_in_c(operation: &Operation) -> bool {
     let is_wide = matches!(operation.args.get(1), Some(Sort::Bits(54..)));
     operation.sort != Sort::Float(HALF) || operation.op != Op::FpFma && !is_wide
 }
 
-/// Where `emit` states that C computes something else, or the value is open.
+/// False if `emit` states that the C code is not exact, or if the value is unspecified.
 fn is_exact_in_c(operation: &Operation, args: &[Value]) -> bool {
     let is_nearest = args[0] == Value::Rounding(Rounding::NearestEven);
     let of_half = operation.sort == Sort::Float(HALF);
@@ -196,7 +196,7 @@ fn float(format: Format, bits: u128) -> String {
     match format.width() {
         64 => format!("OF_BITS(double, uint64_t, {bits:#x}ULL)"),
         32 => format!("OF_BITS(float, uint32_t, {bits:#x}U)"),
-        // In the order of the values.
+        // The input encodes binary16 in the order of the values.
         _ if bits & 0x8000 == 0 => format!("{:#x}", bits | 0x8000),
         _ => format!("{:#x}", !bits & 0xffff),
     }

@@ -1,4 +1,4 @@
-//! The evaluator against the processor, against a solver, and against the emitted C.
+//! Compares the evaluator with the processor, with a solver, and with the emitted C code.
 
 mod agreement;
 mod random;

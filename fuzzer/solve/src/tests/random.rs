@@ -7,7 +7,7 @@ use crate::{
     term::{Class, Op, Sort, Value, mask},
 };
 
-/// Values of which many are special, and many are near each other, so that sums cancel and ties occur.
+/// A random value. Many are special, and many are close to each other, so that sums cancel and ties occur.
 pub(super) fn value(rng: &mut StdRand, sort: Sort) -> Value {
     let bits = u128::from(rng.next()) << 64 | u128::from(rng.next());
     match sort {
@@ -28,7 +28,7 @@ fn float(rng: &mut StdRand, format: Format, bits: u128) -> u128 {
     match rng.below_or_zero(8) {
         0 => format.signed(sign, special[rng.below_or_zero(special.len())]),
         1 => format.signed(sign, format.nan()),
-        // Few bits around 1: ties, halves, integers.
+        // Values around 1 with few significant bits: ties, halves, integers.
         2..=4 => {
             let exponent = (bits & 15) << fraction;
             let few = (bits >> 8 & 7) << (fraction - 3);
@@ -43,7 +43,7 @@ pub(super) const HALF: Format = Format::new(5, 11);
 pub(super) const SINGLE: Format = Format::new(8, 24);
 pub(super) const DOUBLE: Format = Format::new(11, 53);
 
-/// An operation as SMT-LIB writes its head, with its sorts.
+/// An operation with its sorts; `head` is its head in SMT-LIB.
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
     pub head: String,
@@ -52,7 +52,7 @@ pub(super) struct Operation {
     pub sort: Sort,
 }
 
-/// Every operation of floats, for each format, with the mode as the first argument where there is one.
+/// All operations of floats, for each format. The rounding mode, if any, is the first argument.
 pub(super) fn of_floats() -> Vec<Operation> {
     let mut all = Vec::new();
     for format in Format::ALL {
@@ -110,7 +110,7 @@ pub(super) fn of_floats() -> Vec<Operation> {
     all
 }
 
-/// Every operation of vectors, for several widths.
+/// All operations of bit vectors, for several widths.
 pub(super) fn of_vectors() -> Vec<Operation> {
     let mut all = Vec::new();
     for width in [1, 7, 8, 32, 64, 100, 128] {
@@ -156,7 +156,7 @@ pub(super) fn of_vectors() -> Vec<Operation> {
     all
 }
 
-/// The mode of the first argument is one that the C code computes exactly.
+/// Returns true if the C code computes exactly in the mode of the first argument.
 pub(super) fn is_directed_or_nearest(mode: Value) -> bool {
     mode != Value::Rounding(Rounding::NearestAway)
 }

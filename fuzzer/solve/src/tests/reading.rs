@@ -1,4 +1,4 @@
-//! What is read, what is refused, and what becomes of equalities.
+//! Tests of the parser, its errors, and the definitions that equalities become.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ fn read(text: &str) -> Script {
     script::read(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// Does the formula without variables hold?
+/// Returns true if the formula, which has no variables, holds.
 fn holds(formula: &str) -> bool {
     let script = read(&format!("(assert {formula})"));
     eval::holds(&script.terms, &script.asserted, &[])
@@ -49,9 +49,9 @@ fn equality_is_not_that_of_c() {
 #[test]
 fn names_have_the_scope_that_smt_lib_gives_them() {
     for text in [
-        // Bindings of one `let` do not see each other.
+        // The bindings of one `let` are not visible to each other.
         "(define-fun x () Bool true) (assert (let ((x false) (y x)) (and (not x) y)))",
-        // The body of a function does not see what is bound where it is used.
+        // The body of a function does not see bindings at the place of its use.
         "(define-fun g () Bool true) (define-fun f ((p Bool)) Bool (and p g)) (assert (let ((g false)) (f true)))",
         "(define-fun f ((p Bool) (q Bool)) Bool (=> p q)) (assert (not (f true false)))",
         "(assert (=> false true false)) (assert (xor true false))",
@@ -114,7 +114,7 @@ fn deep_terms_are_read() {
     assert!(read.unwrap().join().unwrap());
 }
 
-/// A macro that doubles at each use has 2^60 parts when it is written out.
+/// A macro that doubles at each use would have 2^60 parts after expansion.
 #[test]
 fn definitions_that_double_are_refused() {
     let mut text = "(define-fun f0 ((p Bool)) Bool p)".to_owned();

@@ -1,4 +1,4 @@
-//! `penfuzz reach --all K`: the paths of a function, one JSON object per line.
+//! `penfuzz reach --all K`: prints the paths of a function, one JSON object per line.
 
 use penfuzz_directory::{rendering::arguments::arguments, replay::session::ReplaySession};
 use penfuzz_error::Error;
@@ -13,10 +13,10 @@ use penfuzz_system::console;
 
 use super::{super::Outcome, Args};
 
-/// Evaluations for each prefix.
+/// Default maximum number of evaluations for each prefix.
 const EVALUATIONS: u64 = 20_000;
 
-/// Enumerates and prints.
+/// Enumerates the paths and prints them.
 pub(super) fn print(
     args: &Args,
     session: &mut ReplaySession,

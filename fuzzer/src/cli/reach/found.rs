@@ -1,4 +1,4 @@
-//! The answer of `penfuzz reach`: the input and what it does, or how far the search came.
+//! The answer of `penfuzz reach`: the input and what it does, or how far the search got.
 
 use std::path::Path;
 
@@ -24,10 +24,10 @@ use super::{
     Args,
 };
 
-/// Items of a path in the text; `--json` has all of them.
+/// Maximum number of items of a path in the text; `--json` has all of them.
 const SHOWN: usize = 40;
 
-/// `--json`.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Json<'a> {
     schema: u32,
@@ -38,23 +38,24 @@ struct Json<'a> {
     search: &'static str,
     evaluations: u64,
     seconds: f64,
-    /// Of the found input, else of the one that came closest.
+    /// The arguments of the found input, or else of the closest one.
     args: Option<Vec<Arg>>,
     call: Option<String>,
     /// The raw bytes in hex.
     input: Option<String>,
-    /// The path that the found input takes, in full, and the number of its steps.
+    /// The whole path that the found input takes; `passes` is the number of its steps.
     path: Option<String>,
     passes: Option<usize>,
     result: Option<String>,
     fault: Option<String>,
-    /// Of a search that found nothing: the first step not taken, from 1, its text, the number of all, the distance.
+    /// If the search found nothing, the first step that the closest input does not take.
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<Missed>,
     deaths: u64,
 }
 
-/// The first step that the closest input does not take.
+/// The first step that the closest input does not take: its number from 1 on, the number of all steps, its text, and
+/// the distance.
 #[derive(Debug, Serialize)]
 struct Missed {
     step: usize,
@@ -194,13 +195,13 @@ fn failure(
     format!("{what} {how}{closest} ({} evaluations, {:.1} s{deaths}); {end}", answer.evaluations, answer.seconds)
 }
 
-/// The branches of an input that ends the process are lost with it.
+/// A note on inputs that ended their process: their branches are not recorded.
 fn deaths_text(n: u64) -> String {
     let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
     format!("the function ended the process {times}, and what it did there is not known")
 }
 
-/// A report with one test, from which the C program is made.
+/// Makes a report with one test, from which the C program is written.
 fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer) -> Result<Report, Error> {
     let function = session.evaluator.function();
     let passes = answer.confirmed.as_ref().map(|c| c.passes.as_slice()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The recipe of a build: of its `compile_commands.json`, or of a library or program that pen-cc has linked. Every function becomes a
-//! target that can be one.
+//! Makes the recipe for a build, from its `compile_commands.json` or from a library or program that pen-cc has linked.
+//! Every suitable function becomes a target.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,8 @@ use penfuzz_testgen::defines_main;
 
 use super::commands;
 
-/// The text of the recipe, whose targets are not linked with the files `without`; `None` when the file is a recipe itself.
+/// Returns the text of the recipe; `None` when the file is a recipe itself. The targets are not linked with the files
+/// `without`.
 ///
 /// # Errors
 /// Those of [`commands::read`].
@@ -42,7 +43,7 @@ fn of_commands(path: &Path, without: &[PathBuf]) -> Result<String> {
     let files: Vec<PathBuf> = commands::read(path)?.into_iter().map(|c| PathBuf::from(c.source)).collect();
     let root = common_directory(&files);
     let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Programs of the project have a `main` each, and the files of a target can have one.
+    // Each program of the project defines `main`, but a target can have only one.
     let support: BTreeSet<String> = files
         .iter()
         .filter(|f| f.exists() && !defines_main(f) && !without.contains(f))

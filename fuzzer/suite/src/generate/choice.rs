@@ -1,4 +1,4 @@
-//! Which functions of a library become targets of its suite.
+//! Selects the functions of a library that become targets of its suite.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use penfuzz_error::{
     context::{Context, Result},
 };
 
-/// One function that became a target.
+/// A function that becomes a target.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct Chosen {
     pub(super) is_static: bool,
 }
 
-/// The functions that became targets, and those that did not by reason.
+/// The functions that become targets, and counts and names of the others, by reason.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
     pub(super) targets: Vec<Chosen>,
@@ -33,7 +33,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Why functions are no targets, and which or how many.
+    /// Maps each reason for leaving functions out to their names or their number.
     pub(super) fn left_out(&self) -> BTreeMap<String, String> {
         let names = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(", ");
         let mut out: BTreeMap<_, _> = self.by_reason.iter().map(|(why, all)| (why.clone(), names(all))).collect();
@@ -54,7 +54,7 @@ fn patterns<'a>(texts: impl Iterator<Item = &'a String>) -> Result<Vec<glob::Pat
     texts.map(|t| glob::Pattern::new(t).context(|| format!("pattern {t:?} is malformed"))).collect()
 }
 
-/// Selects from the functions by the rules.
+/// Selects functions by the rules of the recipe.
 pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> Result<Choice> {
     let wanted = patterns(rules.functions.iter())?;
     let unwanted = patterns(rules.without.iter().map(|w| &w.function))?;
@@ -88,12 +88,12 @@ pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> R
     Ok(choice)
 }
 
-/// A pattern is for the name with or without its scopes.
+/// Returns whether the pattern matches the name with or without its scopes.
 fn matches(pattern: &glob::Pattern, name: &str) -> bool {
     pattern.matches(name) || name.rsplit_once("::").is_some_and(|(_, last)| pattern.matches(last))
 }
 
-/// The path of a file as the suite has it: below the sources if it lies there.
+/// The path of a file as written in the suite: relative to the sources if the file is below them.
 pub(super) fn relative(sources: &Path, file: &Path) -> String {
     let root = sources.canonicalize().unwrap_or_else(|_| sources.to_path_buf());
     let file = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
@@ -102,10 +102,11 @@ pub(super) fn relative(sources: &Path, file: &Path) -> String {
 
 fn target(sources: &Path, e: Entry) -> Chosen {
     let file = relative(sources, Path::new(&e.source));
-    // C++ overloads share their name, and the characters of a template's name cannot name a directory.
+    // C++ overloads share their name, and the name of a template instance has characters that a directory name cannot
+    // have.
     let name = e.name.replace("::", ".");
     let name = if is_directory_name(&name) { name } else { e.symbol.clone() };
-    // Several files may have a static function of this name.
+    // Several files may define a static function of this name.
     let function = if e.is_static {
         let own = Path::new(&e.file).file_name().unwrap_or_default().to_string_lossy();
         format!("{own}:{}", e.symbol)
@@ -115,14 +116,15 @@ fn target(sources: &Path, e: Entry) -> Chosen {
     Chosen { name, file, function, is_static: e.is_static }
 }
 
-/// Targets have the name in the source, unless two functions share it: these have their linker names, with the file of the definition if
-/// they are static, and with the path of the source if that is still not enough.
+/// Resolves equal target names. A target has the name of its function in the source. If two functions share it, their
+/// targets get the linker names, with the file of the definition if they are static; if these are equal too, the path
+/// of the source is prepended.
 fn by_symbol_where_needed(targets: &mut [Chosen]) {
     rename_equal(targets, |t| t.function.replace(':', "-"));
     rename_equal(targets, |t| format!("{}-{}", t.file, t.function).replace(['/', ':'], "-"));
 }
 
-/// Gives targets that share their name another one.
+/// Gives each target whose name is not unique the name that `name` returns.
 fn rename_equal(targets: &mut [Chosen], name: impl Fn(&Chosen) -> String) {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for t in targets.iter() {

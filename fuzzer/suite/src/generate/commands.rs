@@ -1,4 +1,4 @@
-//! `compile_commands.json`, which build systems write: the files of a build, and the flags of each.
+//! Reads `compile_commands.json`, which build systems write: the source files of a build, and the flags of each.
 
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ struct Entry {
     arguments: Vec<String>,
 }
 
-/// The sources that are compiled, each once, with the flags that change what they mean.
+/// Returns each source that is compiled once, with the flags that change its meaning.
 ///
 /// # Errors
-/// The file cannot be read, is of another form, or names no source of C or C++.
+/// The file cannot be read, has another format, or names no C or C++ source.
 pub(super) fn read(path: &Path) -> Result<Vec<Compilation>> {
     let text = foreign::read_text(path).context(|| format!("cannot read {}", path.display()))?;
     let entries: Vec<Entry> =
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Compilation>> {
     for entry in entries {
         let words = if entry.arguments.is_empty() { words(&entry.command) } else { entry.arguments };
         for mut compilation in linked::compilations_of(&words, &entry.directory) {
-            // The directory is often one beside the sources.
+            // The build directory is often a sibling of the sources, so paths contain `..`.
             let source = Path::new(&compilation.source).canonicalize().ok();
             compilation.source = source.map_or(compilation.source, |s| s.to_string_lossy().into_owned());
             if !all.iter().any(|known| known.source == compilation.source) {
@@ -48,8 +48,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Compilation>> {
     Ok(all)
 }
 
-/// The flags of all files that are not among `known`: the files of one target are compiled by the same flags. An option and its
-/// value stay together.
+/// Returns the union of the flags of all files, without those in `known`, because all files of one target are compiled
+/// with the same flags. An option and its value stay together.
 pub(super) fn flags(all: &[Compilation], known: &[String]) -> Vec<String> {
     let mut groups: Vec<&[String]> = Vec::new();
     for compilation in all {
@@ -62,13 +62,13 @@ pub(super) fn flags(all: &[Compilation], known: &[String]) -> Vec<String> {
     groups.concat()
 }
 
-/// The same flags for another place of the sources.
+/// Replaces the directory of the sources in the flags by `{sources}`.
 pub(super) fn portable(sources: &Path, flags: &[String]) -> Vec<String> {
     let Some(root) = sources.to_str().filter(|root| root.len() > 1) else { return flags.to_vec() };
     flags.iter().map(|flag| flag.replace(root, "{sources}")).collect()
 }
 
-/// The words of a command, as a shell splits it.
+/// Splits a command into words as a shell does.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command.chars().peekable();

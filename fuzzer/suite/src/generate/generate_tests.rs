@@ -89,7 +89,7 @@ fn a_suite_is_no_recipe() {
     assert!(made.unwrap_err().to_string().contains("[generate]"));
 }
 
-/// As GSL does it: a file that is no source of its own, included for each type.
+/// A file that other sources include once per type, as in GSL.
 #[test]
 fn the_file_of_a_target_is_the_source_that_includes_its_function() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,24 +1,26 @@
-//! `penfuzz generate RECIPE.toml`: a suite whose targets are the functions that pen-cc finds, not a list by hand.
+//! `penfuzz generate RECIPE.toml`: makes a suite whose targets are the functions that pen-cc finds.
 //!
 //! A recipe is a suite without targets. Its `[generate]` table selects the functions that become targets:
 //!
 //! ```toml
 //! [generate]
-//! files = ["src/math/*.c", "!src/math/test_*.c"] # whose functions; relative to the sources; ! takes files out again
-//! compile_commands = "compile_commands.json"     # or those of a build; with the flags of each; relative to the recipe
-//! functions = ["gsl_sf_*"]                       # of these names [default: all]
-//! min_branches = 2                               # and with so many branches at least [default: 2]
+//! files = ["src/math/*.c", "!src/math/test_*.c"] # files to take functions from; relative to the sources; ! excludes
+//! compile_commands = "compile_commands.json"     # or the files of a build, with their flags; relative to the recipe
+//! functions = ["gsl_sf_*"]                       # only functions of these names [default: all]
+//! min_branches = 2                               # minimum number of branches [default: 2]
 //! static = true                                  # static functions, too [default: false]
 //!
 //! [[generate.without]]
-//! function = "*_array"                           # but not of these names
+//! function = "*_array"                           # functions to leave out
 //! reason = "writes an array"
 //! ```
-//! Functions with a parameter that cannot be generated never become targets. All files that compile are linked into one target
-//! file, whose function table is read; what they do not define matters only to the functions that need it. The suite is the recipe's own text without these
-//! tables, then one target per function, then what was left out and why.
+//! Functions with a parameter that cannot be generated never become targets. All files that compile are linked into one
+//! target file, and its function table is read. Symbols that the files do not define matter only to the functions that
+//! need them. The generated suite consists of the recipe's text without these tables, one `[[target]]` per function,
+//! and comments that list the functions left out and why.
 //!
-//! In place of a recipe there may be a `compile_commands.json`, or a library or program that pen-cc has built ([`bare`]).
+//! Instead of a recipe, the input may be a `compile_commands.json`, or a library or program that pen-cc has built
+//! ([`bare`]).
 
 mod bare;
 mod choice;
@@ -47,14 +49,14 @@ use super::{
     files::find,
 };
 
-/// The result of a recipe.
+/// The suite that was generated from a recipe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
-    /// The suite file.
+    /// The text of the suite file.
     pub text: String,
     /// Number of targets.
     pub targets: usize,
-    /// Why functions were left out, and which (or how many), by reason.
+    /// Functions that were left out: maps each reason to their names, or to their number.
     pub left_out: BTreeMap<String, String>,
     /// Files that do not compile.
     pub rejected: Vec<Rejected>,
@@ -67,15 +69,16 @@ pub struct Rejected {
     pub file: PathBuf,
     /// The compiler's messages.
     pub messages: String,
-    /// The suite links it with every target, so that none of them can be built.
+    /// The suite links this file with every target, so no target can be built.
     pub is_support: bool,
 }
 
-/// Follows a recipe, or makes one for what a build has left: fetches the sources if they are missing, compiles them, and selects
-/// from the functions in them.
+/// Generates a suite from a recipe, or from the result of a build: fetches the sources if they are missing, compiles
+/// them, and selects functions from them.
 ///
 /// # Errors
-/// The recipe cannot be read or is contradictory, or the sources cannot be fetched, none of them compiles, or they cannot be linked.
+/// The recipe cannot be read or is contradictory, the sources cannot be fetched, none of them compiles, or they cannot
+/// be linked.
 pub fn generate(path: &Path) -> Result<Generated> {
     let Some(recipe) = bare::recipe(path, &[])? else {
         let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
@@ -123,7 +126,7 @@ fn follow(path: &Path, text: &str) -> Result<Generated> {
 /// Functions of a target, and the files that do not compile.
 type Functions = (Vec<Entry>, Vec<Rejected>);
 
-/// The function table of all the files in one, as far as they compile.
+/// Returns the function table of all files that compile, linked into one target.
 fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Functions> {
     if let [library] = files
         && (is_archive(library) || classify(library)? == TargetKind::Linked)
@@ -135,7 +138,7 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
     let mut recipe = Recipe {
         sources: sources.into_iter().collect(),
         flags: [suite.with_sources(suite.build.flags.iter()), flags.to_vec()].concat(),
-        // Several programs of one project have a `main` each.
+        // Several programs of one project each define `main`.
         libs: [&["-Wl,-z,muldefs".to_owned()], &suite.build.libs[..]].concat(),
         ..Recipe::default()
     };
@@ -155,21 +158,23 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
     };
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
     let mut all = catalog(&Target::load(&linked)?);
-    // Not what headers of other libraries define.
+    // Removes functions that headers of other libraries define.
     let root = suite.sources.canonicalize().unwrap_or_default();
     let is_below_root =
         |file: &str| Path::new(file).canonicalize().is_ok_and(|f| own.contains(&f) || f.starts_with(&root));
     all.retain(|e| Path::new(&e.source).canonicalize().is_ok_and(|f| own.contains(&f)) && is_below_root(&e.file));
-    // Files that others include, as templates, are no sources of their own.
+    // Files that other sources include, for example as templates, are not sources on their own.
     let included: BTreeSet<_> = all.iter().filter_map(|e| Path::new(&e.file).canonicalize().ok()).collect();
     rejected.retain(|r| r.is_support || !included.contains(&r.file));
-    // A static function in a file that several sources include, and of two definitions the one that is linked.
+    // Keeps one entry of a static function in a file that several sources include. Of two definitions of one symbol,
+    // keeps the one that is linked.
     let mut seen = BTreeSet::new();
     all.retain(|e| seen.insert((e.is_static.then(|| (e.file.clone(), e.line)), e.symbol.clone())));
     Ok((all, rejected))
 }
 
-/// The function table of what pen-cc has built: the library is the file of each function.
+/// Returns the function table of a library or program that pen-cc has built. The library is the source file of each
+/// function.
 fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
     let sources = vec![library.to_path_buf()];
     let linked = if is_archive(library) {

@@ -1,10 +1,11 @@
-//! The text of a generated suite.
+//! Writes the text of a generated suite.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use super::choice::Chosen;
 
-/// The recipe without its rules, a table for each target with its `flags`, and what was left out.
+/// Returns the text: the recipe without its rules, a table for each target with its `flags`, and the functions that
+/// were left out.
 pub(super) fn written(
     recipe: &str,
     path: &Path,
@@ -35,13 +36,13 @@ pub(super) fn written(
     out
 }
 
-/// The text of the recipe without its `generate` tables. Comments stay with the lines that follow them.
+/// Returns the recipe without its `generate` tables. Comments stay with the lines that follow them.
 fn without_rules(recipe: &str) -> String {
     let (mut out, mut pending) = (String::new(), String::new());
     let mut inside = false;
     for line in recipe.lines() {
         if line.trim().is_empty() || line.trim_start().starts_with('#') {
-            // It stays if the next line does.
+            // A comment is kept if the next line is.
             pending.push_str(line);
             pending.push('\n');
             continue;

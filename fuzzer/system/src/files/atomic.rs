@@ -1,8 +1,7 @@
-//! Writes files so that a reader finds the old or the new version, never half of one, whatever kills the process or the
-//! machine.
+//! Writes files so that a reader finds the complete old or new version, whatever kills the process or the machine.
 //!
-//! A file is written under a temporary name that no other process uses, flushed to the disk, renamed over the
-//! old one, and the rename itself is flushed with its directory.
+//! A file is written under a temporary name that no other process uses, flushed to disk, and renamed over the old one.
+//! The rename is flushed with its directory.
 
 use std::{
     collections::BTreeSet,
@@ -13,54 +12,55 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What the names of temporary files begin with; a file of this name that no process writes is left from a kill
-/// and can be deleted.
+/// The prefix of the names of temporary files. If the process that wrote such a file no longer lives, the file can be
+/// deleted.
 pub const TEMPORARY_PREFIX: &str = ".penfuzz-tmp-";
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Replaces the file at `path` by `bytes`, durably and at once.
+/// Replaces the file at `path` by `bytes`, atomically and durably.
 ///
 /// # Errors
-/// Those of the file system, with the path and what was tried. The old file is unharmed then.
+/// File system errors, with the path and the attempted operation. The old file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (temporary, file) = create_temporary(directory_of(path)).map_err(|e| explain(e, path))?;
     let done = fill_and_rename(file, &temporary, path, bytes);
     if done.is_err() {
-        // Nothing more can be done about a temporary file that cannot be deleted.
+        // If the temporary file cannot be deleted, nothing more can be done.
         let _ = fs::remove_file(&temporary);
     }
     done.map_err(|e| explain(e, path))
 }
 
-/// Can a file be made beside `path`? Makes a temporary one there and deletes it.
+/// Checks that a file can be created in the directory of `path`, by creating and deleting a temporary one.
 ///
 /// # Errors
-/// Those of the file system, without the path.
+/// File system errors, without the path.
 pub fn try_directory_of(path: &Path) -> io::Result<()> {
     let (temporary, _) = create_temporary(directory_of(path))?;
     fs::remove_file(temporary)
 }
 
-/// Replaces several files by new content, durably. All are written before the first is flushed, so a group costs little more
-/// than one file.
+/// Replaces several files by new content, durably. All files are written before the first is flushed, so a group costs
+/// little more than one file.
 ///
 /// # Errors
-/// As for [`write`], for the first file that fails. Some of the files may be written then; to write them all once more does
-/// no harm.
+/// As for [`write`], for the first file that fails. Some of the files may be written then; it is safe to write all of
+/// them again.
 pub fn write_group(files: &[(PathBuf, &[u8])]) -> io::Result<()> {
     let mut temporaries = Vec::with_capacity(files.len());
     let done = fill_and_rename_group(files, &mut temporaries);
     if done.is_err() {
         for temporary in temporaries {
-            // It is not there any more if it was renamed; else nothing more can be done about it.
+            // The file no longer exists if it was renamed; otherwise nothing more can be done.
             let _ = fs::remove_file(temporary);
         }
     }
     done
 }
 
-/// Replaces the file at `path` by `bytes` at once, but not durably: for files that are of no use after a crash of the machine.
+/// Replaces the file at `path` by `bytes` atomically, but not durably: for files that are of no use after a crash of
+/// the machine.
 ///
 /// # Errors
 /// As for [`write`].
@@ -81,7 +81,7 @@ fn fill_and_rename_group(files: &[(PathBuf, &[u8])], temporaries: &mut Vec<PathB
         file.write_all(bytes).map_err(|e| explain(e, path))?;
         open.push(file);
     }
-    // Only when all are filled: the first flush then carries most of the work of the others.
+    // Flushed only when all files are filled: the first flush then does most of the work for the others.
     for (file, (path, _)) in open.into_iter().zip(files) {
         file.sync_all().map_err(|e| explain(e, path))?;
     }
@@ -100,8 +100,9 @@ fn fill_and_rename(mut file: File, temporary: &Path, path: &Path, bytes: &[u8]) 
     File::open(directory_of(path))?.sync_all()
 }
 
-/// The process number makes names unique on one machine, `create_new` everywhere else. It makes a new file or fails (`O_EXCL`), so a
-/// symbolic link of a name that can be guessed is not followed.
+/// Creates a temporary file. The process ID makes its name unique on one machine, and `create_new` makes it unique
+/// across machines. `create_new` creates a file or fails (`O_EXCL`), so a symbolic link with a predictable name is not
+/// followed.
 fn create_temporary(directory: &Path) -> io::Result<(PathBuf, File)> {
     loop {
         let mut name = OsString::from(TEMPORARY_PREFIX);
@@ -122,7 +123,7 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// A file that cannot be written, with the error of the file system as source.
+/// The error of a file that cannot be written, with the file system error as source.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 struct Unwritten {
@@ -130,7 +131,7 @@ struct Unwritten {
     source: io::Error,
 }
 
-/// The error with the file that cannot be written.
+/// Adds the path of the file that cannot be written to the error.
 #[must_use]
 pub fn explain(source: io::Error, path: &Path) -> io::Error {
     io::Error::new(source.kind(), Unwritten { path: path.to_path_buf(), source })

@@ -1,9 +1,9 @@
-//! Files outside of the output directory that the user names on the command line, such as `--junit FILE`.
+//! Files outside the output directory that the command line names, such as `--junit FILE`.
 //!
-//! A campaign may take hours, and its result must not be lost for a typing error: before it starts, [`Destination::check`] finds out
-//! whether the file can be written. Afterwards [`Destination::write`] replaces an existing file at once. A symbolic link is replaced
-//! as well and not written through, as in output directories. A device or a pipe, such as `/dev/stdout`, is refused: it would be
-//! replaced too.
+//! A campaign may take hours, and its result must not be lost because of a typing error. Before it starts,
+//! [`Destination::check`] checks that the file can be written. Afterwards, [`Destination::write`] replaces an existing
+//! file atomically. A symbolic link is replaced as well and not followed, as in output directories. A device or a pipe,
+//! such as `/dev/stdout`, is refused, because it would be replaced too.
 
 use std::{
     fs, io,
@@ -15,17 +15,17 @@ use penfuzz_error::{Error, plain};
 use super::atomic;
 use crate::files::foreign;
 
-/// A file that can be written.
+/// A file that was checked to be writable.
 #[derive(Debug, Clone)]
 pub struct Destination(PathBuf);
 
-/// The user must name another file: the exit status is that of unusable arguments.
+/// The error for a file that cannot be used. The exit status is that of invalid arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unusable(pub String);
 
 impl Unusable {
-    /// Is it the cause of this error?
+    /// Whether it is the cause of this error.
     #[must_use]
     pub fn is_cause_of(e: &Error) -> bool {
         std::error::Error::source(e).is_some_and(<dyn std::error::Error>::is::<Self>)
@@ -33,11 +33,12 @@ impl Unusable {
 }
 
 impl Destination {
-    /// The file of the option `option`. It must not lie in `output`, whose files belong to a campaign or suite, and which may be
-    /// renamed at its start.
+    /// Checks the file given with the option `option`. It must not lie in `output`, whose files belong to a campaign or
+    /// suite, and which may be renamed at its start.
     ///
     /// # Errors
-    /// With the source [`Unusable`]: it is no regular file, its directory is missing or cannot be written, or is `output`.
+    /// With the source [`Unusable`]: when it is not a regular file, or its directory is missing, cannot be written, or
+    /// lies in `output`.
     pub fn check(option: &str, path: &Path, output: Option<&Path>) -> Result<Self, Error> {
         let refuse = |why: String| {
             Error::from_source(Unusable(format!("{option} {}: {why}; give another file", path.display())))
@@ -58,21 +59,21 @@ impl Destination {
         Ok(Self(path.to_owned()))
     }
 
-    /// Replaces the file, durably and at once.
+    /// Replaces the file, atomically and durably.
     ///
     /// # Errors
-    /// Those of the file system, with the path.
+    /// File system errors, with the path.
     pub fn write(&self, text: &str) -> Result<(), Error> {
         atomic::write(&self.0, text.as_bytes()).map_err(Error::from_source)
     }
 }
 
-/// Is the file in the directory or below it? Links in the paths are followed as far as the directories exist.
+/// Whether the file is in the directory or below it. Links in the paths are followed as far as the directories exist.
 fn is_inside(path: &Path, directory: &Path) -> bool {
     resolved(path).starts_with(resolved(directory))
 }
 
-/// The absolute path, resolved up to the last directory that exists.
+/// The absolute path, with links resolved up to the last directory that exists.
 fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for ancestor in absolute.ancestors() {

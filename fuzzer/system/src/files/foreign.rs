@@ -1,8 +1,9 @@
-//! Reads files that may be anything: regular files only, never longer than a limit, and without waiting.
+//! Reads files of unknown type safely: regular files only, never longer than a limit, and without blocking.
 //!
-//! The type is checked before a file is opened, because opening alone has effects on some devices and wakes the writer of a pipe,
-//! and once more on the open file, because it may have been replaced in between. Files are opened without waiting (`O_NONBLOCK`):
-//! a pipe without a writer, or a file below `/proc` that has nothing to read, ends the call.
+//! The type is checked before a file is opened, because opening has side effects on some devices and wakes the writer
+//! of a pipe. It is checked again on the open file, because the file may have been replaced in between. Files are
+//! opened without blocking (`O_NONBLOCK`): for a pipe without a writer, or a file below `/proc` that has nothing to
+//! read, the call returns.
 
 use std::{
     ffi::OsString,
@@ -14,19 +15,20 @@ use std::{
 
 use super::unfit::Unfit;
 
-/// Longest input in bytes, found by penfuzz or by another program. AFL++ has the same limit (`MAX_FILE`). The arguments of a function have at most 4 KiB.
+/// Maximum length of an input in bytes, found by penfuzz or by another program. AFL++ has the same limit (`MAX_FILE`).
+/// The arguments of a function have at most 4 KiB.
 pub const LONGEST_INPUT: u64 = 1 << 20;
 
-/// Bytes of any other file: reports, states, suites, sources, paths of branches.
+/// Maximum length of any other file in bytes: reports, states, suites, sources, paths of branches.
 pub const LONGEST_TEXT: u64 = 256 << 20;
 
-/// Entries of one directory.
+/// Maximum number of entries in one directory.
 pub const MOST_FILES: usize = 1_000_000;
 
-/// Opens a regular file for reading, or the one that a symbolic link leads to.
+/// Opens a regular file, or the target of a symbolic link, for reading.
 ///
 /// # Errors
-/// Those of the file system; [`Unfit::Irregular`].
+/// File system errors; [`Unfit::Irregular`].
 pub fn open(path: &Path) -> io::Result<File> {
     check(&fs::metadata(path)?)?;
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
@@ -34,7 +36,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The same for a file that only penfuzz should have put there: a symbolic link is not followed.
+/// Opens a file that only penfuzz should have created for reading. A symbolic link is not followed.
 ///
 /// # Errors
 /// Those of [`open`]; [`Unfit::Link`].
@@ -46,7 +48,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The content of the file that [`open`] opens, at most `longest` bytes.
+/// Reads a file opened by [`open`], at most `longest` bytes.
 ///
 /// # Errors
 /// Those of [`open`]; [`Unfit::TooLong`].
@@ -54,7 +56,7 @@ pub fn read(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     read_all(&open(path)?, longest)
 }
 
-/// The content of the file that [`open_own`] opens, at most `longest` bytes.
+/// Reads a file opened by [`open_own`], at most `longest` bytes.
 ///
 /// # Errors
 /// Those of [`open_own`]; [`Unfit::TooLong`].
@@ -62,7 +64,7 @@ pub fn read_own(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
     read_all(&open_own(path)?, longest)
 }
 
-/// The text in the file that [`open`] opens, at most [`LONGEST_TEXT`] bytes.
+/// Reads the text of a file opened by [`open`], at most [`LONGEST_TEXT`] bytes.
 ///
 /// # Errors
 /// Those of [`read`]; [`Unfit::NoText`].
@@ -70,25 +72,25 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path, LONGEST_TEXT)?).map_err(|_| Unfit::NoText.into())
 }
 
-/// The content of an open file, at most `longest` bytes.
+/// Reads the content of an open file, at most `longest` bytes.
 ///
 /// # Errors
-/// Those of the file system; [`Unfit::TooLong`].
+/// File system errors; [`Unfit::TooLong`].
 pub fn read_all(file: &File, longest: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     if size > longest {
         return Err(Unfit::TooLong(longest).into());
     }
     let mut bytes = Vec::with_capacity(size as usize + 1);
-    // Files below /proc have size 0, and others may grow.
+    // Files below /proc have size 0, and other files may grow.
     file.take(longest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > longest { Err(Unfit::TooLong(longest).into()) } else { Ok(bytes) }
 }
 
-/// The names in a directory, sorted, at most [`MOST_FILES`].
+/// The sorted names in a directory, at most [`MOST_FILES`].
 ///
 /// # Errors
-/// Those of the file system; [`Unfit::TooMany`].
+/// File system errors; [`Unfit::TooMany`].
 pub fn names(dir: &Path) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -110,7 +112,7 @@ pub(crate) fn check(about: &Metadata) -> io::Result<()> {
     }
 }
 
-/// What the system answers to `O_NOFOLLOW` on a link.
+/// Converts the system's error for opening a link with `O_NOFOLLOW`.
 pub(super) fn explain_link(e: io::Error) -> io::Error {
     if e.raw_os_error() == Some(libc::ELOOP) { Unfit::Link.into() } else { e }
 }
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_file_without_a_size_has_the_same_limit() {
-        // Its size is 0 for stat, as of all files there.
+        // stat reports size 0 for this file, as for all files below /proc.
         let path = Path::new("/proc/self/status");
         assert!(!read(path, 1 << 20).unwrap().is_empty());
         assert_eq!(why(&read(path, 9).unwrap_err()), Unfit::TooLong(9));

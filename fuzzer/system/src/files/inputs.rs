@@ -1,4 +1,4 @@
-//! Reads inputs of any origin into memory: seeds, corpora of other fuzzers, campaigns that are merged.
+//! Reads inputs of any origin into memory: seeds, corpora of other fuzzers, campaigns to be merged.
 
 use std::{
     io::{self, ErrorKind},
@@ -10,38 +10,38 @@ use super::{
     unfit::{Unfit, unfit},
 };
 
-/// Bytes of all inputs that are read into memory at once.
+/// Maximum number of bytes of all inputs that are read into memory together.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads input files one after the other. Files that are no inputs (longer than [`LONGEST_INPUT`], pipes, devices) are left out, and
-/// [`InputReader::message`] names the first of them.
+/// Reads input files one after another. Files that are not inputs (longer than [`LONGEST_INPUT`], pipes, devices) are
+/// skipped, and [`InputReader::message`] names the first of them.
 #[derive(Debug)]
 pub struct InputReader {
-    /// Bytes of an input that are kept.
+    /// Maximum number of bytes that are kept of each input.
     kept: usize,
-    /// Bytes kept so far.
+    /// Number of bytes kept so far.
     bytes: u64,
     first: Option<(PathBuf, Unfit)>,
     others: usize,
 }
 
 impl InputReader {
-    /// Of whole inputs.
+    /// Creates a reader of whole inputs.
     #[must_use]
     pub fn whole() -> Self {
         Self::of_size(LONGEST_INPUT as usize)
     }
 
-    /// Of inputs of which a target uses so many bytes; the rest is forgotten.
+    /// Creates a reader that keeps only the first `kept` bytes of each input, which is the size that the target uses.
     #[must_use]
     pub const fn of_size(kept: usize) -> Self {
         Self { kept, bytes: 0, first: None, others: 0 }
     }
 
-    /// Reads an input; `None` for a directory, for a file that vanished, and for one that is left out.
+    /// Reads an input; `None` for a directory, for a file that has disappeared, and for a skipped file.
     ///
     /// # Errors
-    /// Those of the file system; [`Unfit::TooMuch`] when all inputs together have more than [`MOST_BYTES`].
+    /// File system errors; [`Unfit::TooMuch`] if all inputs together have more than [`MOST_BYTES`].
     pub fn read(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = match foreign::read(path, LONGEST_INPUT) {
             Ok(bytes) => bytes,
@@ -67,7 +67,7 @@ impl InputReader {
         Ok(None)
     }
 
-    /// A message for the user about files that were left out, if there are any.
+    /// A message for the user about skipped files, if there are any.
     #[must_use]
     pub fn message(&self) -> Option<String> {
         let (path, why) = self.first.as_ref()?;

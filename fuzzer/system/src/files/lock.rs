@@ -1,8 +1,8 @@
-//! Who owns an output directory.
+//! Locks an output directory for one campaign.
 //!
-//! The lock is one of the kernel's (`flock`), which ends with the process. But children of the process inherit it, and a
-//! target may fork: an orphan of a target then holds the lock of a campaign that is long dead. The lock file therefore names
-//! the processes that took the lock; when none of them is alive, another file takes its place, and with it the lock.
+//! The lock is a kernel lock (`flock`), which ends with the process. But child processes inherit it, and a target may
+//! fork: an orphan of a target then holds the lock of a campaign that ended long ago. Therefore the lock file names the
+//! processes that took the lock. If none of them is alive, a new locked file replaces it.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -20,25 +20,25 @@ use crate::files::{atomic::TEMPORARY_PREFIX, foreign, own, unfit};
 /// The name of the lock file in a directory.
 pub const LOCK: &str = ".lock";
 
-/// Bytes of a lock file: a few lines of numbers.
+/// Maximum size of a lock file in bytes; it has a few lines of numbers.
 const LONGEST: u64 = 4096;
 
-/// Time for a process that is being killed to be gone: a worker dies a little later than its supervisor.
+/// Time for a killed process to disappear: a worker dies slightly later than its supervisor.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A process, distinguished from others that get the same number by its start time.
+/// A process. Its start time distinguishes it from later processes with the same ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     pid: u32,
-    /// When it started, in ticks since the machine did.
+    /// Start time, in clock ticks since the machine was booted.
     start: u64,
 }
 
 impl Process {
-    /// `None` when there is none of this number, or only its remains.
+    /// The process with this ID; `None` if there is none, or if it is a zombie.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name comes second, in parentheses, and may hold anything.
+        // The name is the second field, in parentheses, and may contain any characters.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         if matches!(*fields.first()?, "Z" | "X") {
             return None;
@@ -51,14 +51,14 @@ impl Process {
     }
 }
 
-/// Does a process of this number live?
+/// Whether a process with this ID is alive.
 #[must_use]
 pub fn is_running(pid: u32) -> bool {
     Process::of(pid).is_some()
 }
 
-/// The content of the lock file: the process of the campaign, the one that took the lock, and the system in which their
-/// numbers are valid.
+/// The content of the lock file: the process of the campaign, the process that took the lock, and the system in which
+/// their IDs are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Owner {
     processes: Vec<Process>,
@@ -71,14 +71,14 @@ impl Owner {
         Self { processes, system: system() }
     }
 
-    /// The number of the campaign's process comes first: messages show it.
+    /// The content as text. The campaign's process ID comes first, because messages show it.
     fn text(&self) -> String {
         let mut lines: Vec<String> = self.processes.iter().map(|p| format!("{} {}", p.pid, p.start)).collect();
         lines.push(self.system.clone());
         lines.join("\n") + "\n"
     }
 
-    /// `None` when no process is named, as in a file of an older version or a damaged one.
+    /// Parses the text; `None` if it names no process, as a file of an older version or a damaged one.
     fn parse(text: &str) -> Option<Self> {
         let mut lines: Vec<&str> = text.lines().collect();
         let system = lines.pop()?.to_owned();
@@ -90,12 +90,13 @@ impl Owner {
         (!processes.is_empty()).then_some(Self { processes, system })
     }
 
-    /// Are all dead? Processes of another system count as alive.
+    /// Whether all processes are dead. Processes of another system count as alive.
     fn is_dead(&self) -> bool {
         self.system == system() && !self.processes.iter().any(Process::lives)
     }
 
-    /// Is only the campaign's own process alive, and ourselves? Then the lock is held by what a dead worker's target left.
+    /// Whether only the campaign's own process and this one are alive. Then the lock is held by a process that the
+    /// target of a dead worker started.
     fn is_ours(&self, campaign: u32) -> bool {
         let known = |p: &&Process| p.pid == campaign || p.pid == std::process::id();
         self.system == system()
@@ -104,22 +105,23 @@ impl Owner {
     }
 }
 
-/// The run of the machine and the name space in which process numbers hold: containers and other machines have their own.
+/// Identifies the boot of the machine and the namespace in which process IDs are valid: containers and other machines
+/// have their own.
 fn system() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = fs::read_link("/proc/self/ns/pid").map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
     format!("{} {space}", boot.trim())
 }
 
-/// Locks a directory for one campaign, that of process `campaign`.
+/// Locks a directory for the campaign of process `campaign`.
 ///
 /// # Errors
-/// When it cannot be created or another campaign runs in it.
+/// When the directory cannot be created, or another campaign runs in it.
 pub fn lock(dir: &Path, campaign: u32) -> Result<File, Error> {
     lock_or(dir, campaign, "give another -o")
 }
 
-/// [`lock`], with what else the user can do when it is in use.
+/// Like [`lock`], with `advice` for the user in case the directory is in use.
 ///
 /// # Errors
 /// As for [`lock`].
@@ -134,7 +136,7 @@ pub fn lock_or(dir: &Path, campaign: u32, advice: &str) -> Result<File, Error> {
         })?;
         let owner = || text(&path).unwrap_or_default();
         match file.try_lock() {
-            // Another one may have taken over since the file was opened.
+            // Another process may have replaced the file since it was opened.
             Ok(()) if !is_at(&file, &path) => {}
             Ok(()) => return Ok(sign(file, campaign)),
             Err(TryLockError::WouldBlock) => {
@@ -159,7 +161,7 @@ fn text(path: &Path) -> Option<String> {
     String::from_utf8(foreign::read_own(path, LONGEST).ok()?).ok()
 }
 
-/// Does the directory have a lock file that names its owners, whether they live or not?
+/// Whether the directory has a lock file that names its owners, whether they are alive or not.
 #[must_use]
 pub fn is_signed(dir: &Path) -> bool {
     text(&dir.join(LOCK)).and_then(|text| Owner::parse(&text)).is_some()
@@ -170,7 +172,8 @@ fn is_at(file: &File, path: &Path) -> bool {
     file.metadata().is_ok_and(|a| fs::symlink_metadata(path).is_ok_and(|b| same(a, b)))
 }
 
-/// Writes who we are. A full disk must not leave an empty file, so it is cut only afterwards.
+/// Writes our processes to the lock file. The file is truncated only afterwards, so that a full disk does not leave an
+/// empty file.
 fn sign(mut file: File, campaign: u32) -> File {
     let text = Owner::new(campaign).text();
     if file.write_all(text.as_bytes()).is_ok() {
@@ -179,7 +182,7 @@ fn sign(mut file: File, campaign: u32) -> File {
     file
 }
 
-/// The campaign itself is alive, not just a process of it that is dying.
+/// Whether the campaign's own process is alive, not just one of its processes that is dying.
 fn is_first_alive(text: &str) -> bool {
     Owner::parse(text).is_none_or(|o| o.system != system() || o.processes.first().is_some_and(Process::lives))
 }
@@ -189,8 +192,8 @@ fn in_use(dir: &Path, owner: &str, advice: &str) -> Error {
     at(dir, format!("is in use by another campaign (process {pid}); wait for it or {advice}"))
 }
 
-/// Replaces a lock file whose owners are dead by another one that this process has locked, if its text still is `seen`. Of
-/// several processes that try, one succeeds: they lock the directory itself meanwhile.
+/// Replaces a lock file whose owners are dead by a new one that this process has locked, if its text is still `seen`.
+/// Processes that try this at the same time lock the directory itself, so only one succeeds.
 fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Option<File>, Error> {
     let cannot =
         |e: io::Error| failed(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);

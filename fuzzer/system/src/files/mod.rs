@@ -1,9 +1,9 @@
-//! How files are opened that somebody else may have put there.
+//! Opens files safely that other programs or users may have created.
 //!
-//! A file that is given to penfuzz may be a pipe that nobody writes to, a device without end, or larger than the memory; an output
-//! directory may hold symbolic links to files of the user. A plain `read` then waits for ever or fills the memory, and a plain
-//! `create` writes over what the link points to. So every read of a file that this process has not just written goes through
-//! [`foreign`], and every file or directory that is made in an output directory goes through [`own`] or
+//! A file given to penfuzz may be a pipe without a writer, an endless device, or larger than the memory. An output
+//! directory may hold symbolic links to files of the user. A plain `read` then blocks for ever or fills the memory, and
+//! a plain `create` overwrites the target of the link. Therefore every read of a file that this process has not just
+//! written uses [`foreign`]. Every file or directory in an output directory is created by [`own`] or
 //! [`crate::files::atomic`].
 
 pub mod atomic;

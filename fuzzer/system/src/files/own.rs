@@ -1,9 +1,9 @@
-//! Files and directories that are made in an output directory: a symbolic link that somebody has put in the place of one is never
-//! written through.
+//! Creates files and directories in an output directory, without ever writing through a symbolic link that replaces one
+//! of them.
 //!
-//! The output directory itself may be a symbolic link, for example to a larger disk: the user has named it. Nothing in it may be
-//! one. Files that are written as a whole need none of this, because [`crate::files::atomic`] makes a new file and renames it,
-//! which replaces a link.
+//! The output directory itself may be a symbolic link, for example to a larger disk, because the user has chosen it. No
+//! entry in it may be one. Files that are written as a whole do not need this module: [`crate::files::atomic`] creates
+//! a new file and renames it, which replaces a link.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -17,10 +17,10 @@ use super::{
     unfit::Unfit,
 };
 
-/// Makes a directory in an output directory, unless it is there.
+/// Creates a directory in an output directory, unless it exists.
 ///
 /// # Errors
-/// Those of the file system; [`Unfit::Link`]; [`Unfit::NoDirectory`].
+/// File system errors; [`Unfit::Link`]; [`Unfit::NoDirectory`].
 pub fn make_directory(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => check_directory(path),
@@ -28,7 +28,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Is the directory, if it is there at all, one and no link to one?
+/// Checks that the path is a directory and not a link to one, or does not exist.
 ///
 /// # Errors
 /// As for [`make_directory`].
@@ -45,15 +45,15 @@ pub fn check_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a file to read and to write it from its start, and makes it if it is missing.
+/// Opens a file for reading and for writing from its start; creates it if it is missing.
 ///
 /// # Errors
-/// Those of the file system; [`Unfit::Link`]; [`Unfit::Irregular`].
+/// File system errors; [`Unfit::Link`]; [`Unfit::Irregular`].
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, File::options().read(true).write(true).create(true).truncate(false))
 }
 
-/// Opens a file to read it and to append to it, and makes it if it is missing.
+/// Opens a file for reading and appending; creates it if it is missing.
 ///
 /// # Errors
 /// As for [`open`].
@@ -61,10 +61,10 @@ pub fn append(path: &Path) -> io::Result<File> {
     open_with(path, File::options().read(true).append(true).create(true))
 }
 
-/// Makes an empty file in the place of whatever file is there.
+/// Creates an empty file; removes an existing one.
 ///
 /// # Errors
-/// Those of the file system.
+/// File system errors.
 pub fn create(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -74,7 +74,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 }
 
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // To open some devices has effects.
+    // Checked before opening, because opening has side effects on some devices.
     if let Ok(about) = fs::symlink_metadata(path) {
         check(&about)?;
     }
@@ -90,7 +90,7 @@ mod tests {
 
     use super::{super::unfit, *};
 
-    /// A file of the user, and a link to it in another directory.
+    /// A file of the user, and a link to it.
     fn linked(dir: &tempfile::TempDir) -> (PathBuf, PathBuf) {
         let (precious, link) = (dir.path().join("precious"), dir.path().join("link"));
         fs::write(&precious, "precious").unwrap();

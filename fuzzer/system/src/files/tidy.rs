@@ -1,4 +1,4 @@
-//! Paths as text.
+//! Normalises paths as text.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Why a file is not opened though the system would open it.
+//! The reasons for which penfuzz refuses a file that the system would open.
 
 use std::{
     fs::FileType,
@@ -6,40 +6,40 @@ use std::{
     os::unix::fs::FileTypeExt,
 };
 
-/// A file that is not read or written, as a clause that follows its name and what was tried.
+/// Why a file is not read or written, as a clause that follows its name and the attempted operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// A directory where a file must be.
+    /// A directory where a file is required.
     #[error("it is a directory")]
     Directory,
-    /// Neither a regular file nor a directory: what it is.
+    /// Neither a regular file nor a directory. Holds the name of its type.
     #[error("it is {0}, not a regular file")]
     Irregular(&'static str),
-    /// A link where only a file or directory of our own may be.
+    /// A link where only a file or directory created by penfuzz is allowed.
     #[error("it is a symbolic link, which penfuzz does not follow there; remove it")]
     Link,
-    /// A file where a directory must be.
+    /// A file where a directory is required.
     #[error("it is no directory")]
     NoDirectory,
-    /// More bytes than this.
+    /// More bytes than this limit.
     #[error("it is longer than {}", size(*.0))]
     TooLong(u64),
-    /// More bytes than this in all files together.
+    /// More bytes than this limit in all files together.
     #[error("the files together are longer than {}", size(*.0))]
     TooMuch(u64),
-    /// More entries in a directory than this.
+    /// More entries in a directory than this limit.
     #[error("there are more than {0} files")]
     TooMany(usize),
-    /// More directories within one another than this.
+    /// More nested directories than this limit.
     #[error("there are more than {0} directories within one another")]
     TooDeep(usize),
-    /// Bytes that are no UTF-8.
+    /// Bytes that are not valid UTF-8.
     #[error("it is no text in UTF-8")]
     NoText,
 }
 
 impl Unfit {
-    /// For a file of this type that should be a regular one.
+    /// The reason for a file of this type where a regular file is required.
     pub(super) fn of(found: FileType) -> Self {
         if found.is_dir() {
             return Self::Directory;
@@ -65,13 +65,13 @@ impl From<Unfit> for io::Error {
     }
 }
 
-/// The reason why a file was not opened, if it was not the system that refused it.
+/// The reason why penfuzz refused a file; `None` if the error came from the system.
 #[must_use]
 pub fn unfit(e: &io::Error) -> Option<Unfit> {
     e.get_ref()?.downcast_ref::<Unfit>().copied()
 }
 
-/// Bytes for people: `1 MiB`, or the number if it is no whole one.
+/// Formats a size: `1 MiB`, or the number of bytes if it is not a whole number of MiB.
 fn size(bytes: u64) -> String {
     if bytes >= 1 << 20 && bytes.trailing_zeros() >= 20 {
         format!("{} MiB", bytes >> 20)

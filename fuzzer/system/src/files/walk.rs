@@ -1,4 +1,4 @@
-//! Walks a tree of directories that may have symbolic links in a circle.
+//! Walks a directory tree that may contain circular symbolic links.
 
 use std::{
     fs, io,
@@ -8,23 +8,23 @@ use std::{
 
 use super::{foreign::MOST_FILES, unfit::Unfit};
 
-/// Directories within directories.
+/// Maximum number of nested directories.
 pub const DEEPEST: usize = 64;
 
-/// A walk that has begun.
+/// The state of a walk.
 struct Walk {
     files: Vec<PathBuf>,
     entries: usize,
-    /// Device and number of each directory from the top to here.
+    /// Device and inode number of each directory from the top to the current one.
     above: Vec<(u64, u64)>,
 }
 
-/// The files below `top`, and what symbolic links to files lead to; relative to `top`, in no order. A link to a directory is
-/// followed unless it leads back to a directory above it. What cannot be read is left out.
+/// The files below `top`, including targets of symbolic links to files; relative to `top`, in no particular order. A
+/// link to a directory is followed unless it leads back to a directory above it. Unreadable entries are left out.
 ///
 /// # Errors
-/// [`Unfit::TooMany`] for more than [`MOST_FILES`] entries: several links that lead to one another multiply. [`Unfit::TooDeep`] for
-/// more than [`DEEPEST`] directories within one another.
+/// Returns [`Unfit::TooMany`] for more than [`MOST_FILES`] entries: links that lead to one another multiply the
+/// entries. Returns [`Unfit::TooDeep`] for more than [`DEEPEST`] nested directories.
 pub fn files_below(top: &Path) -> io::Result<Vec<PathBuf>> {
     let mut walk = Walk { files: Vec::new(), entries: 0, above: Vec::new() };
     walk.enter(top, Path::new(""))?;

@@ -1,4 +1,4 @@
-//! Work in a child process, because it may die, and the messages that it sends before it does.
+//! Runs work in a child process, because it may die, and receives the messages that the child sends.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
@@ -15,14 +15,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::process::{fork, interrupts, wait};
 
-/// How long a child may run.
+/// The time limit of a child.
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
     /// Until this instant.
     At(Instant),
-    /// Until this instant, or 500 ms after the user interrupts ([`interrupts`]). The child gets a SIGINT then.
+    /// Until this instant, or until 500 ms after the user interrupts ([`interrupts`]). The child gets a SIGINT then.
     Interruptible(Instant),
-    /// For as long as it sends a message in each such time.
+    /// As long as each pause between its messages is shorter than this time.
     Silence(Duration),
     /// Until this instant, or until another process sets the flag.
     Unless(Instant, &'static AtomicU32),
@@ -42,31 +42,31 @@ impl Limit {
 pub enum Ending {
     /// Its work is done.
     Done,
-    /// It was killed at its limit, or the system had no room for it.
+    /// It was killed at its limit, or the system could not create a process.
     Late,
-    /// It ended before its work was done, by this signal; 0 when it exited.
+    /// It ended before its work was done, by this signal; 0 if it exited.
     Died(i32),
 }
 
-/// Time in which a child that has closed its end of the pipe must end.
+/// Time within which a child that has closed its end of the pipe must end.
 const EXIT_TIME: Duration = Duration::from_millis(200);
-/// Time in which a child must send its last messages when the user interrupts.
+/// Time within which a child must send its last messages when the user interrupts.
 const INTERRUPTED_TIME: Duration = Duration::from_millis(500);
-/// Longest wait for a message before the interrupt flag is polled again: a signal may come between poll and wait.
+/// Maximum wait for a message before the interrupt flag is polled again: a signal may arrive between poll and wait.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `work` in a child process, which sends each message as soon as it has it; `receive` gets them in order. The child is
-/// killed at its limit. When the system has no room for a process or a pipe, the result is [`Ending::Late`].
+/// Runs `work` in a child process. The child sends each message at once, and `receive` gets them in order. The child is
+/// killed at its limit. If the system cannot create a process or a pipe, the result is [`Ending::Late`].
 ///
-/// A message is one line of JSON, so that one that is cut by the death of the child is recognised. The line `null` means that
-/// the work is done.
+/// A message is one line of JSON, so that a message truncated by the death of the child is recognised. The line `null`
+/// means that the work is done.
 pub fn run<M: Serialize + DeserializeOwned>(
     work: impl FnOnce(&mut dyn FnMut(&M)),
     mut receive: impl FnMut(M),
     limit: Limit,
 ) -> Ending {
     let Ok((from, to)) = pipe() else { return Ending::Late };
-    // `pipe` closes both on exec, not on fork.
+    // `pipe` closes both ends on exec, but not on fork.
     let mut to = Some(File::from(OwnedFd::from(to)));
     let Ok(child) = fork::fork(|| to.take().map_or(1, |to| send_all(work, to))) else { return Ending::Late };
     drop(to);
@@ -80,9 +80,9 @@ pub fn run<M: Serialize + DeserializeOwned>(
     }
 }
 
-/// Runs `work` in a child process and returns what it has written; nothing when it died before, was killed at `deadline` or when
-/// something can be read from `cancel`, or the system had no room for it. Cheaper than [`run`], which waits for a dying child in
-/// steps.
+/// Runs `work` in a child process and returns its bytes. Returns no bytes if the child dies before, if it is killed at
+/// `deadline` or because `cancel` becomes readable, or if the system cannot create a process. Costs less than [`run`],
+/// which polls a dying child.
 pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant, cancel: &PipeReader) -> Vec<u8> {
     let Ok((mut from, to)) = pipe() else { return Vec::new() };
     let mut to = Some(File::from(OwnedFd::from(to)));
@@ -110,7 +110,7 @@ pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant, cancel: &PipeRe
     if wait::join(child).success() { text } else { Vec::new() }
 }
 
-/// A panic ends the child without a message on standard error, where it would look like one of the worker.
+/// Makes a panic end the child without a message on standard error, where it would look like a panic of the worker.
 fn exit_on_panic() {
     std::panic::set_hook(Box::new(|_| {
         // SAFETY: ends the process.
@@ -118,14 +118,14 @@ fn exit_on_panic() {
     }));
 }
 
-/// In the child: does the work and sends its messages; returns the exit status.
+/// Runs in the child: does the work and sends its messages. Returns the exit status.
 fn send_all<M: Serialize>(work: impl FnOnce(&mut dyn FnMut(&M)), mut to: File) -> i32 {
     exit_on_panic();
     let mut send = |message: Option<&M>| {
         let mut line = serde_json::to_vec(&message).unwrap_or_default();
         line.push(b'\n');
         if to.write_all(&line).is_err() {
-            // SAFETY: ends the process: the parent has closed its end, so nothing is received any more.
+            // SAFETY: ends the process. The parent has closed its end of the pipe, so it receives nothing any more.
             unsafe { libc::_exit(1) }
         }
     };
@@ -134,12 +134,12 @@ fn send_all<M: Serialize>(work: impl FnOnce(&mut dyn FnMut(&M)), mut to: File) -
     0
 }
 
-/// Why no more messages of a child are received.
+/// Why no further messages of a child are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// Its work is done.
     Done,
-    /// Its end of the pipe is closed, or what came through it is no message.
+    /// Its end of the pipe is closed, or the received bytes are not a message.
     Closed,
     /// Its limit is reached.
     Late,
@@ -190,21 +190,22 @@ fn receive_all<M: DeserializeOwned>(
     }
 }
 
-/// Is there something to read, or does it come within `time`? False also when a signal interrupts the wait, such as the
-/// worker's timer.
+/// Whether data is available to read, or arrives within `time`. Also returns false if a signal interrupts the wait,
+/// such as the worker's timer.
 #[must_use]
 pub fn is_readable(from: &PipeReader, time: Duration) -> bool {
     let mut poll = libc::pollfd { fd: from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one open descriptor of this process.
+    // SAFETY: the descriptor is open and owned by this process.
     unsafe { libc::poll(&raw mut poll, 1, time.as_millis() as i32 + 1) > 0 }
 }
 
-/// Waits until there is something to read from one of two pipes, or its other end is closed, or `deadline`. Which can be read?
+/// Waits until data is available from one of two pipes, or its other end is closed, or until `deadline`. Returns which
+/// pipes can be read.
 fn are_readable(pipes: [&PipeReader; 2], deadline: Instant) -> [bool; 2] {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut polls = pipes.map(|p| libc::pollfd { fd: p.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-        // SAFETY: two open descriptors of this process.
+        // SAFETY: both descriptors are open and owned by this process.
         let ready = unsafe { libc::poll(polls.as_mut_ptr(), 2, left.as_millis() as i32 + 1) };
         if ready > 0 || left == Duration::ZERO {
             return polls.map(|p| p.revents != 0);
@@ -238,7 +239,7 @@ mod tests {
     fn a_death_loses_nothing_sent_before() {
         let work = |send: &mut dyn FnMut(&String)| {
             send(&"a".to_owned());
-            // SAFETY: kills the child itself.
+            // SAFETY: the child kills itself.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         };
         let expected = (vec!["a".to_owned()], Ending::Died(libc::SIGKILL));

@@ -1,8 +1,8 @@
-//! `errno` of this thread.
+//! Access to `errno` of this thread.
 
-/// Does something, and returns what it leaves in `errno`, which is 0 before.
+/// Sets `errno` to 0, calls `work`, and returns its result and the value of `errno` after it.
 pub fn left_by<T>(work: impl FnOnce() -> T) -> (T, i32) {
-    // SAFETY: the address of this thread's errno is always good.
+    // SAFETY: the address of this thread's errno is always valid.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     unsafe { errno.write(0) };

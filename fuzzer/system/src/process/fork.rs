@@ -1,15 +1,17 @@
 //! The only place where this program forks.
 //!
-//! fork copies the calling thread only. A lock that another thread holds at that moment stays locked in the child for ever, so
-//! a child of a process with threads may only make async-signal-safe calls (signal-safety(7)). The children here do more: they
-//! allocate, write files and load targets. Therefore:
+//! fork copies the calling thread only. A lock that another thread holds at that moment stays locked in the child for
+//! ever, so a child of a process with threads may only make async-signal-safe calls (signal-safety(7)). The children
+//! here do more: they allocate, write files and load targets. Therefore:
 //!
-//! - The supervisor and its workers start no threads. The threads that compile a target have ended before the first fork, and
-//!   the broker and the metrics server, which have threads, do not fork. A debug build checks this at each fork.
-//! - A library of the target may start threads of its own when it is loaded into a worker (`OpenBLAS` does). They run no code of
-//!   this program, so they hold none of its locks, and glibc makes its allocator usable in the child (malloc(3), Notes). A lock
-//!   of that library may stay locked: then the evaluation in the child hangs, and the time limit of the child ends it.
-//! - The test harness runs tests in threads. A child forked by a test may hang in the same way, and is ended in the same way.
+//! - The supervisor and its workers start no threads. The threads that compile a target have ended before the first
+//!   fork. The broker and the metrics server have threads, but do not fork. A debug build checks this at each fork.
+//! - A library of the target may start threads of its own when it is loaded into a worker (`OpenBLAS` does). They run
+//!   no code of this program, so they hold none of its locks, and glibc makes its allocator usable in the child
+//!   (malloc(3), Notes). A lock of that library may stay locked: then the evaluation in the child hangs, and the time
+//!   limit of the child ends it.
+//! - The test harness runs tests in threads. A child forked by a test may hang in the same way, and is ended in the
+//!   same way.
 
 use std::{
     fs, io,
@@ -28,23 +30,26 @@ pub fn check_locks_with(check: fn() -> bool) {
     let _ = MAY_HOLD_LOCKS.set(check);
 }
 
-/// Exit status of a child whose work panicked; the one that Rust gives a program that panics.
+/// Exit status of a child whose work panicked; the same as that of a Rust program that panics.
 const PANICKED: i32 = 101;
 
-/// Exit status of a child whose parent had ended before it could ask to end with it. No process waits for such a child.
+/// Exit status of a child whose parent had ended before the child could request to end with it. No process waits for
+/// such a child.
 const ORPHANED: i32 = 1;
 
-/// Time in which threads whose work is joined must be gone: a scope of threads is left a moment before the last one ends.
+/// Time within which threads must disappear after they are joined: a thread scope is left slightly before the last
+/// thread ends.
 const THREADS_END: Duration = Duration::from_secs(1);
 
-/// Forks a child that does `work` and exits with the status that it returns, without destructors: they are the parent's, and a
-/// target may have left them in any state. The child is killed when this process ends. Returns the id of the child.
+/// Forks a child that runs `work` and exits with the returned status. The child runs no destructors: they belong to the
+/// parent, and a target may have left the objects in an inconsistent state. The child is killed when this process ends.
+/// Returns the process ID of the child.
 ///
 /// # Errors
-/// When the system has no room for a process.
+/// When the system cannot create a process.
 ///
 /// # Panics
-/// In a debug build, when this process has more than one thread; see the module for why it must not.
+/// In a debug build, when this process has more than one thread; the module documentation explains why it must not.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
     debug_assert!(cfg!(test) || is_single_threaded(), "a process with several threads must not fork");
     let parent = std::process::id();
@@ -56,21 +61,21 @@ pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
         return Ok(pid);
     }
     end_with_parent(parent);
-    // Nothing may unwind into the frames of the parent that the child has a copy of.
+    // No panic may unwind into the frames of the parent that the child has a copy of.
     let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED);
     // SAFETY: ends the process.
     unsafe { libc::_exit(status) }
 }
 
-/// Forks. Where the target was interrupted, perhaps within `malloc`, the lock of the heap of the C library may never be released, and
-/// `fork`, which takes it, would wait for ever: `_Fork` (glibc 2.34) does not take it. An evaluation in such a child may wait for the lock,
-/// too, and the time limit of the child ends it.
+/// Forks. If the target was interrupted, perhaps inside `malloc`, the heap lock of the C library may never be released.
+/// `fork` takes this lock and would wait for ever; `_Fork` (glibc 2.34) does not take it. An evaluation in such a child
+/// may also wait for the lock; the time limit of the child then ends it.
 fn fork_process() -> i32 {
     type Fork = unsafe extern "C" fn() -> i32;
-    // At the first fork, before any evaluation: finding a symbol may allocate.
+    // Looked up at the first fork, before any evaluation, because finding a symbol may allocate.
     static BARE: OnceLock<Option<Fork>> = OnceLock::new();
     let bare = BARE.get_or_init(|| {
-        // SAFETY: a name, and a function of this type if there is one.
+        // SAFETY: the name is a C string; if the symbol exists, it is a function of this type.
         unsafe {
             let found = libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr());
             (!found.is_null()).then(|| core::mem::transmute::<*mut libc::c_void, Fork>(found))
@@ -82,12 +87,12 @@ fn fork_process() -> i32 {
     }
 }
 
-/// Makes the kernel kill this process when the process `parent` ends, which must be the one that forked it; the id is taken
-/// before the fork. A parent that ended between the fork and this call sends no signal any more, and this process has another
-/// parent by now: then it ends at once.
+/// Makes the kernel kill this process when the process `parent` ends. `parent` must be the process that forked it; its
+/// ID is taken before the fork. A parent that ended between the fork and this call sends no signal any more, and this
+/// process then has another parent: in that case it exits at once.
 ///
-/// Async-signal-safe, so it may be called between fork and exec. The kernel sends the signal when the *thread* ends that has
-/// forked: a thread that starts such a child must outlive it.
+/// Async-signal-safe, so it may be called between fork and exec. The kernel sends the signal when the *thread* that
+/// forked ends: a thread that starts such a child must outlive it.
 pub fn end_with_parent(parent: u32) {
     // SAFETY: system calls without pointers.
     unsafe {
@@ -98,7 +103,7 @@ pub fn end_with_parent(parent: u32) {
     }
 }
 
-/// Does this process have threads besides this one, which a child would lack? A library of the target may have started them.
+/// Whether this process has other threads, which a child would lack. A library of the target may have started them.
 #[must_use]
 pub fn has_other_threads() -> bool {
     threads() > 1
@@ -115,10 +120,10 @@ fn is_single_threaded() -> bool {
     true
 }
 
-/// Threads of this process; 0 without `/proc`. Reading a directory would allocate in the C library, whose heap is locked for ever when
-/// the target was interrupted in it.
+/// Number of threads of this process; 0 without `/proc`. Does not read a directory, because that allocates in the C
+/// library, whose heap stays locked if the target was interrupted inside it.
 fn threads() -> usize {
-    // proc_pid_stat(5): num_threads is field 20, the 18th behind the name, which may contain anything.
+    // proc_pid_stat(5): num_threads is field 20, the 18th after the name, which may contain any characters.
     const BEHIND_NAME: usize = 17;
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -1,8 +1,9 @@
-//! SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) as a flag, while the flag is polled.
+//! Records SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) in a flag while a [`Watch`] lives.
 //!
-//! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be removed, so
-//! outside of a [`Watch`] it does what the signal does by default: it ends the process. A child that calls exec starts with the
-//! default actions again; a child that is only forked inherits handler and flag, and sets its own copy of the flag.
+//! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be
+//! removed, so outside of a [`Watch`] it performs the default action of the signal: it ends the process. A child that
+//! calls exec starts with the default actions again. A child that is only forked inherits handler and flag, and sets
+//! its own copy of the flag.
 
 use std::sync::{
     Once,
@@ -11,24 +12,25 @@ use std::sync::{
 
 use signal_hook::low_level;
 
-/// The signals. By default each ends the process.
+/// The watched signals. By default, each ends the process.
 pub const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The last signal while a [`Watch`] lived; 0 before the first.
+/// The last signal that arrived while a [`Watch`] lived; 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
 static CTRL_C: AtomicUsize = AtomicUsize::new(0);
-/// Watches that live.
+/// Number of living watches.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 static INSTALLED: Once = Once::new();
 
-/// Did the user, or the system, ask this program to end, while a [`Watch`] lived?
+/// Whether the user, or the system, has asked this program to end while a [`Watch`] lived.
 #[must_use]
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }
 
-/// If [`requested`], ends this process by the last signal, as if it had not been watched: for work that has nothing to save.
+/// If [`requested`], ends this process by the last signal, as if it had not been watched. For work that has nothing to
+/// save.
 pub fn end_if_requested() {
     let signal = LAST.load(Ordering::Relaxed);
     if requested() && signal != 0 {
@@ -36,36 +38,38 @@ pub fn end_if_requested() {
     }
 }
 
-/// How many SIGINT have come while a [`Watch`] lived. The other signals are not counted: a terminal that closes sends SIGHUP
-/// more than once, and so do service managers with SIGTERM.
+/// Number of SIGINT signals while a [`Watch`] lived. The other signals are not counted: a terminal that closes sends
+/// SIGHUP more than once, and so do service managers with SIGTERM.
 #[must_use]
 pub fn ctrl_c_count() -> usize {
     CTRL_C.load(Ordering::Relaxed)
 }
 
-/// Notices a SIGINT that comes after the first interrupt was noticed: a user who does not wait for the end any more. Signals that
-/// come before the first poll after an interrupt count as one: wrappers pass on a Ctrl-C that the terminal has sent already.
+/// Detects a SIGINT that arrives after the first interrupt was noticed: the user does not wait for the normal end any
+/// more. Signals that arrive before the first poll after an interrupt count as one: wrappers forward a Ctrl-C that the
+/// terminal has already sent.
 #[derive(Debug, Default)]
 pub struct SecondCtrlC {
-    /// The count when an interrupt was noticed.
+    /// The count when the first interrupt was noticed.
     at_first: Option<usize>,
 }
 
 impl SecondCtrlC {
-    /// Has a second one come?
+    /// Whether a second SIGINT has arrived.
     #[must_use]
     pub fn poll(&mut self) -> bool {
         requested() && ctrl_c_count() > *self.at_first.get_or_insert_with(ctrl_c_count)
     }
 }
 
-/// As long as one lives, the signals set the flag instead of ending the process. Watches may be nested.
+/// A guard: while one lives, the signals set the flag instead of ending the process. Watches may be nested.
 #[derive(Debug)]
 pub struct Watch(());
 
 impl Watch {
-    /// Begins to watch. A SIGHUP that is ignored stays ignored: that is what `nohup` is for. The other two are caught in any
-    /// case: a shell ignores SIGINT for what a script runs in its background, but a SIGINT to this very process is meant for it.
+    /// Begins to watch. An ignored SIGHUP stays ignored, which is the purpose of `nohup`. The other two signals are
+    /// caught in any case: a shell ignores SIGINT for background commands of a script, but a SIGINT sent to this very
+    /// process is meant for it.
     #[must_use = "the watch ends when it is dropped"]
     pub fn begin() -> Self {
         WATCHES.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +87,7 @@ impl Drop for Watch {
 fn install() {
     for signal in SIGNALS.into_iter().filter(|s| *s != libc::SIGHUP || !is_ignored(*s)) {
         // SAFETY: `on_signal` is async-signal-safe: it uses atomics, and signal-hook's emulation of the default action.
-        // It fails for signals only that cannot be caught.
+        // Registration fails only for signals that cannot be caught.
         let _ = unsafe { low_level::register(signal, move || on_signal(signal)) };
     }
 }
@@ -119,11 +123,12 @@ mod tests {
     use super::*;
     use crate::process::{fork, wait};
 
-    /// The exit status of a child process that does `work`, because there is one flag per process. Watches of other tests, which
-    /// run in other threads, do not count in the child.
+    /// Runs `work` in a child process and returns its exit status, because there is one flag per process. Watches of
+    /// other tests, which run in other threads, do not count in the child.
     fn status_of(work: impl FnOnce() -> i32) -> ExitStatus {
         let child = fork::fork(|| {
-            // The tests may run under nohup, or in the background of a script: then another test has installed no handler for it.
+            // The tests may run under nohup, or in the background of a script: then another test has installed no
+            // handler for the ignored signal.
             for signal in SIGNALS.into_iter().filter(|s| is_ignored(*s)) {
                 // SAFETY: as in `install`.
                 let _ = unsafe { low_level::register(signal, move || on_signal(signal)) };
@@ -185,7 +190,8 @@ mod tests {
         }
     }
 
-    /// In a process of its own: the handlers are installed once per process, and other tests compile, which installs them.
+    /// Runs in a separate process, because handlers are installed once per process, and other tests that compile
+    /// install them.
     #[test]
     fn an_ignored_hangup_stays_ignored_and_the_others_do_not() {
         let module = module_path!().split_once("::").unwrap().1;

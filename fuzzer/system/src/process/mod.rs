@@ -1,6 +1,7 @@
-//! Processes: forking, waiting with a deadline, children that send messages, process trees, interrupts, shared memory, `errno`, loaded code.
+//! Processes: forking, waiting with a deadline, children that send messages, process trees, interrupts, shared memory,
+//! `errno`, loaded code.
 //!
-//! Every fork of this program is made by [`fork::fork`], and every wait for a child by [`wait`].
+//! [`fork::fork`] makes every fork of this program, and [`wait`] every wait for a child.
 
 pub mod child;
 pub mod errno;

@@ -6,17 +6,17 @@ use penfuzz_error::Error;
 
 use crate::process::{fork, interrupts};
 
-/// Starts a child that does `work` and then ends; returns its process id. In lists of processes it is called `penfuzz` and
-/// `name`, of which the kernel keeps about seven characters. Its exit status is 0 if `work` succeeds and 1 otherwise. The
-/// signals of [`interrupts`] may go to the whole process group; the child ignores them, because the supervisor ends it. It is
-/// killed when this process ends.
+/// Starts a child that runs `work` and then ends; returns its process ID. In process lists it is called `penfuzz`
+/// followed by `name`, of which the kernel keeps about seven characters. Its exit status is 0 if `work` succeeds and 1
+/// otherwise. The child ignores the signals of [`interrupts`], which may go to the whole process group, because the
+/// supervisor ends it. It is killed when this process ends.
 ///
 /// # Errors
-/// When the system has no room for a process.
+/// When the system cannot create a process.
 pub fn start(name: &str, work: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
     let name = CString::new(format!("penfuzz {name}")).unwrap_or_default();
     fork::fork(|| {
-        // SAFETY: the name ends with a zero; no handler is installed.
+        // SAFETY: the name is terminated by a zero; no handler is installed.
         unsafe {
             libc::prctl(libc::PR_SET_NAME, name.as_ptr());
             for signal in interrupts::SIGNALS {
@@ -28,13 +28,14 @@ pub fn start(name: &str, work: impl FnOnce() -> Result<(), Error>) -> Result<i32
     .map_err(|_| Error::new("cannot start a worker process: the system has no room for one"))
 }
 
-/// Closes every socket of this process that accepts connections. They are the supervisor's, for metrics and for brokers of other
-/// machines: a child that runs a target must neither keep them open nor answer there.
+/// Closes every listening socket of this process. They belong to the supervisor, for metrics and for brokers of other
+/// machines: a child that runs a target must neither keep them open nor answer on them.
 pub fn close_listeners() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let open: Vec<RawFd> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     for descriptor in open.into_iter().filter(|d| accepts_connections(*d)) {
-        // SAFETY: the objects of this process that own such sockets are the parent's, and no code of the child uses them.
+        // SAFETY: the objects of this process that own such sockets are the parent's, and no code of the child uses
+        // them.
         unsafe { libc::close(descriptor) };
     }
 }
@@ -42,7 +43,7 @@ pub fn close_listeners() {
 fn accepts_connections(descriptor: RawFd) -> bool {
     let mut accepts: libc::c_int = 0;
     let mut size = size_of_val(&accepts) as libc::socklen_t;
-    // SAFETY: `accepts` has room for the value of the option; the call fails on what is no socket.
+    // SAFETY: `accepts` has room for the value of the option; the call fails for other descriptors than sockets.
     let done = unsafe {
         libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_ACCEPTCONN, (&raw mut accepts).cast(), &raw mut size)
     };

@@ -1,9 +1,9 @@
-//! Memory that a process shares with those that it forks.
+//! Memory that a process shares with the processes that it forks.
 //!
-//! Rust's rules for references hold here, too: another process may write at any time, so there is never a `&mut` to such
-//! memory, and never a `&` to anything in it but atomics. Code that writes without atomics (the target, and the evaluator's
-//! hot loop) gets raw pointers. Between processes, a fork and a wait for the end of a process order all accesses before and
-//! after them.
+//! Rust's rules for references apply here as well. Another process may write at any time, so there is never a `&mut` to
+//! such memory, and never a `&` to anything in it but atomics. Code that writes without atomics (the target, and the
+//! evaluator's hot loop) gets raw pointers. Between processes, a fork and a wait for the end of a process order all
+//! accesses before and after them.
 
 use core::{
     ptr::NonNull,
@@ -16,20 +16,19 @@ use core::{
 /// Zero bytes must be a value of the type, and all its fields must be atomics or arrays and structures of them.
 pub unsafe trait Shareable: Sync {}
 
-/// Maps a `T` of zero bytes that is shared with every process forked from now on. It is never unmapped. `None` when the system
-/// has no memory.
+/// Maps a `T` of zero bytes that is shared with every process forked from now on. It is never unmapped. `None` if the
+/// system has no memory.
 #[must_use]
 pub fn map<T: Shareable>() -> Option<&'static T> {
-    // SAFETY: the mapping is as large as a `T`, aligned to a page, and never unmapped; zero is a value of `T`. All fields are
-    // atomics, so that other references and other processes may exist.
+    // SAFETY: the mapping is as large as a `T`, aligned to a page, and never unmapped; zero is a valid value of `T`.
+    // All fields are atomics, so that other references and other processes may exist.
     bytes(size_of::<T>()).map(|first| unsafe { first.cast().as_ref() })
 }
 
-/// Maps `n` bytes, all of them zero, which are shared with every process forked from now on. `None` when the system has no
-/// memory.
+/// Maps `n` zero bytes that are shared with every process forked from now on. `None` if the system has no memory.
 #[must_use]
 pub fn bytes(n: usize) -> Option<NonNull<u8>> {
-    // SAFETY: a fresh anonymous mapping.
+    // SAFETY: a new anonymous mapping.
     let p = unsafe {
         libc::mmap(
             core::ptr::null_mut(),
@@ -51,13 +50,13 @@ pub struct SharedBytes {
 }
 
 impl SharedBytes {
-    /// Maps `n` bytes, at least 1, all of them zero; `None` when the system has no memory.
+    /// Maps `n` zero bytes, at least 1; `None` if the system has no memory.
     #[must_use]
     pub fn map(n: usize) -> Option<Self> {
         bytes(n).map(|first| Self { first, n })
     }
 
-    /// The first byte, for code that writes without atomics.
+    /// Pointer to the first byte, for code that writes without atomics.
     #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.first.as_ptr()
@@ -66,7 +65,7 @@ impl SharedBytes {
     /// The bytes.
     #[must_use]
     pub fn cells(&self) -> &[AtomicU8] {
-        // SAFETY: `n` bytes are mapped as long as `self` lives, and an `AtomicU8` is laid out as a byte.
+        // SAFETY: `n` bytes are mapped as long as `self` lives, and an `AtomicU8` has the layout of a byte.
         unsafe { core::slice::from_raw_parts(self.first.as_ptr().cast(), self.n) }
     }
 }
@@ -78,23 +77,23 @@ impl Drop for SharedBytes {
     }
 }
 
-/// Room for `N` bytes within a [`Shareable`] type.
+/// A buffer of `N` bytes within a [`Shareable`] type.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Room<const N: usize>([AtomicU8; N]);
 
-// SAFETY: atomics only, and zero is a value of each.
+// SAFETY: atomics only, and zero is a valid value of each.
 unsafe impl<const N: usize> Shareable for Room<N> {}
 
 impl<const N: usize> Room<N> {
-    /// The first byte, for code that writes without atomics.
+    /// Pointer to the first byte, for code that writes without atomics.
     #[must_use]
     pub const fn as_mut_ptr(&self) -> *mut u8 {
-        // Atomics may be written through a shared reference, so the pointer may be written through as well.
+        // Atomics may be written through a shared reference, so writing through the pointer is allowed as well.
         self.0.as_ptr().cast_mut().cast()
     }
 
-    /// Writes `bytes` at `offset`; writes nothing and returns false when they do not fit.
+    /// Writes `bytes` at `offset`. Writes nothing and returns false if they do not fit.
     #[must_use]
     pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         let Some(cells) = offset.checked_add(bytes.len()).and_then(|end| self.0.get(offset..end)) else { return false };
@@ -104,7 +103,7 @@ impl<const N: usize> Room<N> {
         true
     }
 
-    /// The first `n` bytes, at most `N`.
+    /// Reads the first `n` bytes, at most `N`.
     #[must_use]
     pub fn read(&self, n: usize) -> Vec<u8> {
         self.0.iter().take(n).map(|cell| cell.load(Ordering::Relaxed)).collect()
@@ -123,7 +122,7 @@ mod tests {
         let room: &Room<8> = map().unwrap();
         let bytes = SharedBytes::map(3).unwrap();
         let pid = fork::fork(|| {
-            // SAFETY: within the room, and no other process writes.
+            // SAFETY: the write is within the room, and no other process writes.
             unsafe { room.as_mut_ptr().add(1).write(7) };
             bytes.cells()[2].store(9, Ordering::Relaxed);
             i32::from(!room.write(2, &[8]))

@@ -1,4 +1,4 @@
-//! A tool as a tree of processes: started on one core, limited in CPU time, ended with all its descendants.
+//! Runs a tool as a tree of processes: started on one core, limited in CPU time, ended with all its descendants.
 
 use std::{
     fs, io,
@@ -18,15 +18,15 @@ use crate::{
     },
 };
 
-/// Shortest and longest time between two polls of a tree; it is polled less often while much of the budget is left.
+/// Shortest and longest time between two polls of a tree. Polls are rarer while much of the budget is left.
 const POLL_EVERY: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(50));
 
-/// What a run may use.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// CPU time of the tree.
+    /// CPU time of the whole tree.
     pub cpu: Duration,
-    /// Wall time: a tool that sleeps uses no CPU.
+    /// Wall time: a tool that sleeps uses no CPU time.
     pub wall: Duration,
     /// Time to end by itself after a SIGINT.
     pub patience: Duration,
@@ -35,19 +35,20 @@ pub struct Limits {
 /// How a run ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
-    /// CPU time of the tree until it ended or got its SIGINT.
+    /// CPU time of the tree until it ended or was sent its SIGINT.
     pub cpu: Duration,
     /// Wall time until then.
     pub wall: Duration,
-    /// Its status, when it ended by itself.
+    /// Its exit status, if it ended by itself.
     pub status: Option<ExitStatus>,
 }
 
-/// Runs a command on one core until it ends, has used up a limit, or the user interrupts ([`interrupts`]). Then it gets a SIGINT
-/// and [`Limits::patience`] to end by itself; what is left of the tree is killed. What it prints is appended to `log`.
+/// Runs a command on one core until it ends, reaches a limit, or the user interrupts ([`interrupts`]). In the latter
+/// cases it is sent a SIGINT and has [`Limits::patience`] to end by itself; then the rest of the tree is killed. Its
+/// output is appended to `log`.
 ///
 /// # Errors
-/// It cannot be started, or `log` cannot be written.
+/// When the command cannot be started, or `log` cannot be written.
 pub fn run(mut command: Command, core: usize, limits: Limits, log: &Path) -> io::Result<Ended> {
     let log = own::append(log)?;
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -81,9 +82,9 @@ pub fn run(mut command: Command, core: usize, limits: Limits, log: &Path) -> io:
     })
 }
 
-/// In the child before exec: one core, no core dumps, a process group of its own (Ctrl-C is for the parent), and its end with
-/// the parent. Only system calls: nothing else is allowed between fork and exec. That is also why the core is set by libc:
-/// `CoreId::set_affinity` allocates when it fails.
+/// Prepares the child before exec: one core, no core dumps, a process group of its own (Ctrl-C is for the parent), and
+/// its end with the parent. Makes only system calls: nothing else is allowed between fork and exec. For the same reason
+/// libc sets the core: `CoreId::set_affinity` allocates when it fails.
 fn prepare(core: usize, parent: u32) -> io::Result<()> {
     // SAFETY: system calls on local variables.
     unsafe {
@@ -100,7 +101,7 @@ fn prepare(core: usize, parent: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// A tree that has got its SIGINT.
+/// A tree that was sent its SIGINT.
 struct Ending {
     /// Its processes at that moment, and those found later.
     tree: Vec<i32>,
@@ -117,18 +118,19 @@ impl Ending {
         Self { tree, wall, began: Instant::now(), is_killed: false }
     }
 
-    /// Kills the tree when its patience is over.
+    /// Kills the tree once `patience` has elapsed.
     fn step(&mut self, root: i32, patience: Duration) {
         if !self.is_killed && self.began.elapsed() >= patience {
             self.is_killed = true;
             self.tree.extend(tree(root));
             kill(root);
-            // While the root is still their parent: afterwards it may be any process that collects orphans.
+            // Done while the root is still their parent: afterwards their parent may be any process that adopts
+            // orphans.
             self.kill_orphans(root);
         }
     }
 
-    /// Kills what is left: children of another session or group outlive their parent, unless it ends them.
+    /// Kills the remaining processes: children in another session or group outlive their parent unless it ends them.
     fn kill_orphans(&self, root: i32) {
         for pid in self.tree.iter().filter(|pid| **pid != root && is_orphan(**pid, root)) {
             kill(*pid);
@@ -136,13 +138,13 @@ impl Ending {
     }
 }
 
-/// Has the process no parent any more, or the one that is to end? Otherwise its id has been given to another process.
+/// Whether the process has no living parent, or its parent is `root`. Otherwise its ID was reused by another process.
 fn is_orphan(pid: i32, root: i32) -> bool {
     let parent = stat(pid).and_then(|fields| fields.get(1)?.parse::<i32>().ok());
     parent.is_some_and(|p| p <= 1 || p == root || !Path::new(&format!("/proc/{p}")).exists())
 }
 
-/// A process and all its descendants.
+/// The IDs of a process and all its descendants.
 fn tree(root: i32) -> Vec<i32> {
     let mut all = vec![root];
     let mut next = 0;
@@ -164,21 +166,21 @@ fn children(pid: i32) -> Vec<i32> {
     all
 }
 
-/// The fields of `/proc/PID/stat` behind the name, which may contain spaces and parentheses.
+/// The fields of `/proc/PID/stat` after the name, which may contain spaces and parentheses.
 fn stat(pid: i32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = &text[text.rfind(')')? + 1..];
     Some(fields.split_whitespace().map(str::to_owned).collect())
 }
 
-/// CPU time of a process, its descendants, and those that they waited for; the kernel counts each in ticks.
+/// CPU time of a process, its descendants, and the children that they waited for. The kernel counts in ticks.
 fn cpu_time(root: i32) -> Duration {
     // SAFETY: sysconf only reads.
     let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
     let ticks: u64 = tree(root)
         .into_iter()
         .filter_map(stat)
-        // utime, stime, cutime, cstime.
+        // The fields utime, stime, cutime, cstime.
         .map(|fields| fields.iter().skip(11).take(4).filter_map(|f| f.parse::<u64>().ok()).sum::<u64>())
         .sum();
     Duration::from_secs_f64(ticks as f64 / ticks_per_second)

@@ -25,7 +25,7 @@ fn the_cpu_time_of_children_counts_also_in_other_sessions() {
     let (ended, _) = shell(&format!("setsid {busy} & {busy}"), limits(300, 20_000));
     assert!(ended.status.is_none(), "ended at its limit");
     assert!(ended.cpu >= Duration::from_millis(300) && ended.cpu < Duration::from_millis(600), "{:?}", ended.cpu);
-    // Two on one core: neither alone had the whole time.
+    // Two processes share one core, so neither alone used all the CPU time.
     assert!(ended.wall < Duration::from_secs(10), "{:?}", ended.wall);
 }
 

@@ -1,7 +1,7 @@
-//! Waiting for a child: the one implementation for all kinds of children.
+//! Waits for a child: the only implementation, for all kinds of children.
 //!
-//! A child is polled, with pauses that grow with the time it takes, so that one that ends soon is noticed soon. SIGCHLD is not
-//! used: it is one signal for all children, and those of a target would be among them.
+//! A child is polled, with pauses that grow with its running time, so that the end of a short-lived child is noticed
+//! soon. SIGCHLD is not used: it is one signal for all children, including those of a target.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -16,20 +16,20 @@ const PAUSE: (Duration, Duration) = (Duration::from_micros(500), Duration::from_
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its exit status. SIGKILL for a child that another part of the process has waited for already.
+    /// Its exit status. SIGKILL for a child that another part of the process has already waited for.
     pub status: ExitStatus,
-    /// Its CPU time, with that of the children that it waited for.
+    /// Its CPU time, including that of the children that it waited for.
     pub cpu: Duration,
-    /// Its deadline passed, and it was killed. Only set by [`wait_until`].
+    /// Whether its deadline passed and it was killed. Only set by [`wait_until`].
     pub is_late: bool,
 }
 
-/// How the child `pid` ended; `None` as long as it runs. Returns at once.
+/// Returns how the child `pid` ended; `None` as long as it runs. Does not wait.
 #[must_use]
 pub fn poll(pid: i32) -> Option<Ended> {
-    // SAFETY: plain integers, for which zero is a value.
+    // SAFETY: plain integers, for which zero is a valid value.
     let (mut status, mut usage): (i32, libc::rusage) = (0, unsafe { core::mem::zeroed() });
-    // SAFETY: both pointers are to local variables.
+    // SAFETY: both pointers point to local variables.
     let answer = unsafe { libc::wait4(pid, &raw mut status, libc::WNOHANG, &raw mut usage) };
     match answer {
         0 => None,
@@ -38,7 +38,7 @@ pub fn poll(pid: i32) -> Option<Ended> {
             cpu: time(usage.ru_utime) + time(usage.ru_stime),
             is_late: false,
         }),
-        // It is no child of this process any more.
+        // It is not a child of this process any more.
         _ => Some(Ended { status: ExitStatus::from_raw(libc::SIGKILL), cpu: Duration::ZERO, is_late: false }),
     }
 }
@@ -47,8 +47,8 @@ fn time(t: libc::timeval) -> Duration {
     Duration::from_secs(t.tv_sec.unsigned_abs()) + Duration::from_micros(t.tv_usec.unsigned_abs())
 }
 
-/// Waits for the child `pid` without polling, which is about to end or was killed. SIGKILL when another part of the process has
-/// waited for it already.
+/// Waits without polling for the child `pid`, which is about to end or was killed. Returns SIGKILL if another part of
+/// the process has already waited for it.
 #[must_use]
 pub fn join(pid: i32) -> ExitStatus {
     loop {
@@ -78,8 +78,8 @@ pub fn wait_until(pid: i32, deadline: Instant) -> Ended {
     Ended { is_late, ..ended }
 }
 
-/// Waits for the child `pid`. As long as it runs, `step` is called, which may send it signals and returns the pause before the
-/// next poll.
+/// Waits for the child `pid`. As long as the child runs, calls `step`, which may send it signals and returns the pause
+/// before the next poll.
 pub fn wait_with(pid: i32, mut step: impl FnMut() -> Duration) -> Ended {
     loop {
         if let Some(ended) = poll(pid) {
@@ -89,12 +89,12 @@ pub fn wait_with(pid: i32, mut step: impl FnMut() -> Duration) -> Ended {
     }
 }
 
-/// Kills the child `pid`; nothing for 0, which stands for no child. It still has to be waited for.
+/// Kills the child `pid`; does nothing for 0, which means no child. The child must still be waited for.
 pub fn kill(pid: i32) {
     signal(pid, libc::SIGKILL);
 }
 
-/// Sends a signal to the process `pid`; nothing for 0, which stands for no process.
+/// Sends a signal to the process `pid`; does nothing for 0, which means no process.
 pub fn signal(pid: i32, signal: i32) {
     if pid > 0 {
         // SAFETY: kill accesses no memory.
@@ -102,11 +102,11 @@ pub fn signal(pid: i32, signal: i32) {
     }
 }
 
-/// How long the process has been ready to run, but had no processor; zero where the system does not count that.
+/// Total time for which the process was ready to run, but had no processor; zero if the system does not count it.
 #[must_use]
 pub fn time_in_queue(pid: i32) -> Duration {
     let counts = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
-    // Nanoseconds on a processor, nanoseconds without one, and time slices.
+    // The file has the nanoseconds on a processor, the nanoseconds waiting for one, and the number of time slices.
     let waited = counts.split_whitespace().nth(1).and_then(|n| n.parse().ok());
     Duration::from_nanos(waited.unwrap_or(0))
 }

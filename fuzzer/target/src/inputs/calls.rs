@@ -1,9 +1,10 @@
-//! From the signature of a function to the model of its inputs: the calls that an evaluation makes.
+//! Builds the [`Model`] of the inputs of a function from its signature: the calls that one evaluation makes.
 //!
-//! 1. Objects of state are found: what pointers of the function under test lead to and what lives through all calls. A *maker* makes
-//!    one if the user names it, or if the contents of the structure are closed to us; else it is made of the numbers of the input.
-//! 2. The number of calls, the arguments of makers and the objects get their places in the input first.
-//! 3. Each call of the function under test gets the same room behind that.
+//! 1. Find the stateful objects: memory that pointers of the function under test lead to and that persists over all
+//!    calls. A *constructor* creates such an object if the user names one, or if the structure is opaque. Otherwise the
+//!    object is built from numbers of the input.
+//! 2. Assign places in the input to the number of calls, to the arguments of constructors, and to the objects.
+//! 3. Assign the same number of bytes after those to each call of the function under test.
 
 use std::ffi::CStr;
 
@@ -28,13 +29,13 @@ use crate::program::{
     state::{self, input_of},
 };
 
-/// How deep makers may need makers.
+/// Maximum nesting of constructors that need constructors for their own arguments.
 const LEVELS: usize = 1;
 
-/// The model of `f` with these sizes.
+/// Builds the model of `f` with these block sizes.
 ///
 /// # Errors
-/// A phrase that names the parameter whose type cannot be made, and why.
+/// A phrase that names the parameter whose type cannot be built, and the reason.
 pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, String> {
     let model = with_globals(target, f, &f.globals, sizes);
     if !f.globals.is_empty() || !model.as_ref().is_ok_and(|m| has_no_input(f, m)) {
@@ -46,17 +47,17 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
     }
 }
 
-/// Are the inputs of a function variables that it reads, although the user names none?
+/// Whether variables that the function reads are its inputs although the user names none.
 pub fn is_of_globals(target: &Target, f: &Function) -> bool {
     f.globals.is_empty() && build(target, f, &Sizes::new()).is_ok_and(|model| !model.globals.is_empty())
 }
 
-/// Does an input have nothing but the number of calls?
+/// Whether an input contains at most the number of calls and a rounding mode.
 fn has_no_input(f: &Function, model: &Model) -> bool {
     model.layout.slots().len() <= usize::from(f.calls > 1) + usize::from(f.has_rounding)
 }
 
-/// [`build`] with these variables as inputs or results.
+/// [`build`] with `globals` as inputs or results.
 fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes) -> Result<Model, String> {
     let with = |casts: bool| {
         let plain = Plan::of(target, f, Closed::Undefined, casts).with(globals).model(sizes);
@@ -64,41 +65,41 @@ fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes
         if plain.is_ok() || !f.shapes().iter().any(is_led) {
             return plain;
         }
-        // Perhaps what cannot be made of numbers has a maker.
+        // A type that cannot be built from numbers may have a constructor.
         Plan::of(target, f, Closed::Classes, casts).with(globals).model(sizes).or(plain)
     };
-    // What the code shows about a `void *` may be a type that cannot be made. Bytes can.
+    // It may be impossible to build the type that the code shows for a `void *`. Bytes can always be built.
     with(true).or_else(|_| with(false))
 }
 
-/// What is made by makers although the user names none.
+/// Which types constructors create although the user names no constructor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closed {
     /// Structures that the translation unit of the function does not define.
     Undefined,
-    /// Those and classes.
+    /// Those structures, and classes.
     Classes,
 }
 
-/// How the object behind a parameter comes to be.
+/// How the object behind a parameter is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Object {
-    /// Each call has its own.
+    /// No shared object: each call has its own argument.
     None,
-    /// All calls share one that is made of numbers.
+    /// All calls share one object, built from numbers of the input.
     Kept,
-    /// By the call of this maker.
+    /// The constructor call with this index creates it.
     Made(usize),
 }
 
-/// A call that is to be modelled.
+/// A call to be modelled.
 struct Planned<'a> {
     function: usize,
     f: &'a Function,
     shapes: Vec<Shape>,
     types: Vec<Option<TypeId>>,
     objects: Vec<Object>,
-    /// How it makes an object, if it does, of which type, and for which parameter.
+    /// For a constructor: how it returns the object, the type of the object, and the path of the pointer to it.
     makes: Option<(Made, TypeId, String)>,
 }
 
@@ -106,17 +107,17 @@ struct Plan<'a> {
     target: &'a Target,
     reader: Reader<'a>,
     f: Planned<'a>,
-    /// In the order of their calls.
+    /// The constructor calls, in call order.
     makers: Vec<Planned<'a>>,
     closed: Closed,
-    /// What the code shows about `void *` counts.
+    /// Whether the pointer types that the code shows for `void *` are used.
     has_casts: bool,
-    /// Variables and their types.
+    /// Variables that are inputs or results, with their types.
     globals: Vec<(Global, TypeId)>,
 }
 
 impl<'a> Plan<'a> {
-    /// With these variables as inputs or results.
+    /// Adds `globals` as inputs or results.
     fn with(mut self, globals: &[Global]) -> Self {
         let typed = globals.iter().filter_map(|g| Some((g.clone(), self.reader.read(g.shape())?)));
         self.globals = typed.collect();
@@ -133,7 +134,7 @@ impl<'a> Plan<'a> {
         me
     }
 
-    /// How the object of a parameter of the function under test is made.
+    /// Decides how the object of parameter `i` of the function under test is created.
     fn object(&mut self, i: usize) -> Object {
         let (f, shape) = (self.f.f, self.f.shapes[i]);
         if f.calls > 1 && makers::is_callback(shape.record) {
@@ -152,7 +153,7 @@ impl<'a> Plan<'a> {
         if f.calls > 1 && is_state { Object::Kept } else { Object::None }
     }
 
-    /// The maker of a closed structure.
+    /// Finds a constructor for an opaque type; `None` if the type is not opaque, or if it has none.
     fn found(&self, name: &CStr, of: &abi::Type, levels: usize) -> Option<Maker> {
         let f = self.f.f;
         if makers::is_constructor(f) || f.name.contains('~') {
@@ -163,8 +164,9 @@ impl<'a> Plan<'a> {
         if is_closed { makers::find(self.target, f, name, levels) } else { None }
     }
 
-    /// Adds the call of a maker, behind those that make its own objects. `parameter`: of the function under test, or of the maker
-    /// `of`, what it is for.
+    /// Adds the call of a constructor, after the calls that construct its own arguments. `parameter` is the parameter
+    /// that gets the object: of the constructor `of`, or of the function under test if `of` is `None`. Returns the
+    /// index of the call.
     fn add_maker(&mut self, maker: Maker, parameter: usize, of: Option<&Planned<'a>>) -> Option<usize> {
         let planned = of.unwrap_or(&self.f);
         let pointer = planned.types[parameter]?;
@@ -240,7 +242,7 @@ impl<'a> Plan<'a> {
             let thunk = thunk.ok_or("its arguments are passed in a way that is not known")?;
             let step = |frame: usize| -> Result<Call, String> {
                 let mut g = g.clone();
-                // Not the model before this one.
+                // Remove an earlier model of the function.
                 g.model = None;
                 let (parameters, g) = (f.parameters()?, std::rc::Rc::new(g));
                 Ok(Call { function: f.function, f: g, thunk, frame, parameters, fills: None })
@@ -263,19 +265,19 @@ impl<'a> Planned<'a> {
             }
         }
         let mut types: Vec<_> = shapes.iter().map(|shape| reader.read(shape.record)).collect();
-        // Behind those of the parameters.
+        // The type of the result comes last.
         types.push(f.result_shape().and_then(|(record, _)| reader.read(record)));
         let objects = vec![Object::None; shapes.len()];
         Self { function, f, shapes, types, objects, makes: None }
     }
 
-    /// Bytes of its frame, or of its packed arguments.
+    /// Size of its frame, or of its packed arguments, in bytes.
     fn frame_size(&self) -> usize {
         if self.f.frame_call().is_some() { self.f.frame_size() } else { self.f.input_size.max(self.f.frame_size()) }
             .max(1)
     }
 
-    /// The place of a parameter in the frame.
+    /// Offset of a parameter in the frame.
     fn place(&self, i: usize) -> usize {
         if self.f.frame_call().is_some() { self.shapes[i].frame } else { self.f.parameters[i].offset }
     }
@@ -290,7 +292,7 @@ impl<'a> Planned<'a> {
         self.types[i].ok_or_else(|| format!("parameter `{}` has type `{}` ({why})", p.name, p.type_name))
     }
 
-    /// Puts a parameter into a frame. `prefix` stands before its name.
+    /// Places parameter `i` in a frame. `prefix` precedes its name in paths.
     fn place_in(
         &self,
         builder: &mut Builder,
@@ -315,15 +317,15 @@ impl<'a> Planned<'a> {
     }
 }
 
-/// Makes the calls of a model.
+/// Builds the calls of a model.
 struct Calls<'b> {
     builder: Builder<'b>,
     made: Vec<Call>,
     handles: Vec<Handle>,
     globals: Vec<(Global, TypeId)>,
-    /// The user names them.
+    /// Whether the user names the globals.
     is_named: bool,
-    /// Those that have blocks.
+    /// The globals whose blocks have been built.
     variables: Vec<Variable>,
 }
 
@@ -371,12 +373,12 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// What a pointer to the object of a maker leads to.
+    /// The target of a pointer to the object that constructor call `maker` creates.
     fn object(&self, maker: usize) -> Leads {
         self.made[maker].fills.map_or(Leads::Made(maker), |(block, _)| Leads::Block(block))
     }
 
-    /// Makes the objects that all steps share.
+    /// Builds the objects that all steps share.
     fn keep_objects(&mut self, f: &Planned) -> Result<(), String> {
         self.builder.begin(Owner::Shared, 1);
         let mut frame = Draft::new(0, f.frame_size(), String::new());
@@ -391,8 +393,9 @@ impl Calls<'_> {
         self.builder.follow_pointers()
     }
 
-    /// Makes the variables that are set once, before the first of `n` calls: those that keep what a call writes. What the function only
-    /// writes is a result, and so is in sequences of calls what it also writes, unless the user names it.
+    /// Builds the variables that are set once, before the first of `n` calls: those that keep what a call writes. A
+    /// variable that the function only writes is a result. In a sequence of calls, every variable that the function
+    /// writes is a result, unless the user names it.
     fn keep_globals(&mut self, n: usize) -> Result<(), String> {
         self.builder.begin(Owner::Shared, 1);
         for (global, of) in self.globals.iter().filter(|(g, _)| !is_own_of_calls(g, n)) {
@@ -402,7 +405,7 @@ impl Calls<'_> {
         self.builder.follow_pointers()
     }
 
-    /// Makes the variables that each of `n` calls has anew.
+    /// Builds the variables that get new values before each of `n` calls.
     fn add_globals(&mut self, n: usize) -> Result<(), String> {
         for (global, of) in self.globals.iter().filter(|(g, _)| is_own_of_calls(g, n)) {
             self.variables.push(self.builder.add_global(global, *of, false)?);
@@ -410,7 +413,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Adds the calls of the function under test, and what it reads besides its arguments.
+    /// Adds the calls of the function under test, and its inputs besides arguments.
     fn add_steps(&mut self, target: &Target, f: &Planned, n: usize) -> Result<Environment, String> {
         let shared = self.builder.blocks[0].pointers.clone();
         let declared = Declared::of(f.f);
@@ -422,13 +425,13 @@ impl Calls<'_> {
             self.builder.limit(room);
             let first = self.builder.n_slots();
             let mut frame = Draft::new(0, f.frame_size(), String::new());
-            // The arguments of a program are made together.
+            // Of the arguments of a program only `argc` is placed here; `add_arguments` builds the others.
             let single = if f.f.is_program() { 1 } else { usize::MAX };
             for (i, object) in f.objects.iter().enumerate().take(single) {
                 match object {
                     Object::None => f.place_in(&mut self.builder, &mut frame, i, "", &declared)?,
                     Object::Made(m) => {
-                        // What the function compares with null is null in some calls.
+                        // A pointer that the function compares with null is null in some calls.
                         let is_nullable = f.shapes[i].nullable && f.f.parameters[i].name != "this";
                         let null = if is_nullable { self.builder.null_slot(&mut frame) } else { None };
                         frame.block.pointers.push(Pointer { at: f.place(i), target: self.object(*m), null });
@@ -472,20 +475,21 @@ impl Calls<'_> {
     }
 }
 
-/// Has each of `n` calls values of its own in a variable? Not if it may keep what a call writes.
+/// Whether each of `n` calls has its own values of a variable. A variable that the function writes may keep a value
+/// between calls, so it has none.
 const fn is_own_of_calls(global: &Global, n: usize) -> bool {
     n > 1 && global.is_read && !global.is_written
 }
 
-/// What a function reads besides its arguments.
+/// Inputs of a function besides its arguments.
 #[derive(Default)]
 struct Environment {
-    /// The block of standard input.
+    /// The block with the text of standard input.
     input: Option<usize>,
     nondet: Vec<Nondet>,
 }
 
-/// A name without its scopes.
+/// The name without its namespaces and classes.
 fn short(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }

@@ -1,14 +1,14 @@
-//! The sizes of arrays as the source declares them: `double a[10]`, `int m[3][4]`.
+//! Array sizes that the source declares: `double a[10]`, `int m[3][4]`.
 //!
-//! A parameter of this type is a pointer, in the code and in its debug information: only the text has the number, or an expression of
-//! macros for it ([`Macros`]).
+//! A parameter of such a type is a pointer, both in the code and in its debug information. Only the source text has the
+//! size: a number, or an expression of macros ([`Macros`]).
 
 use std::{collections::HashMap, path::Path};
 
 use super::macros::{Macros, read};
 use crate::program::Function;
 
-/// Characters of a declaration that are looked at.
+/// Maximum number of characters of a declaration that are parsed.
 const LONGEST: usize = 4000;
 
 /// The first dimensions of the array parameters of a function.
@@ -18,7 +18,8 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// What the text of the definition says; nothing when the source cannot be read, or has no array among its parameters.
+    /// Reads the definition of `f` in its source. The result is empty if the source cannot be read, or if no parameter
+    /// is declared as an array.
     pub fn of(f: &Function) -> Self {
         if !f.parameters.iter().any(|p| p.pointer || p.type_name.contains('*')) {
             return Self::default();
@@ -40,13 +41,13 @@ impl Declared {
         Self { elements: elements.collect() }
     }
 
-    /// The elements of a parameter; `None` if the text does not say.
+    /// The number of elements of a parameter; `None` if its declaration has no size.
     pub fn elements(&self, parameter: &str) -> Option<usize> {
         self.elements.get(parameter).copied()
     }
 }
 
-/// The expression between the brackets behind a name, without qualifiers.
+/// The expression between the brackets after a name, without qualifiers.
 fn first_dimension(text: &str, name: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).find_map(|(at, _)| {

@@ -1,5 +1,5 @@
-//! How the arguments of a function are made of the bytes of an input, as data: for programs that decode inputs without this library, such
-//! as the harnesses of other fuzzers.
+//! A [`Model`] as plain data, for programs that decode inputs without this library, such as the harnesses of other
+//! fuzzers.
 
 use std::fmt::Write;
 
@@ -19,25 +19,27 @@ use super::{
 /// A [`Model`] without names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decoding {
-    /// Kinds of the numbers of an input, each with how many follow each other. They lie without padding; a rounding mode is the last one.
+    /// The kinds of the numbers of an input, run-length encoded as (kind, repetitions). The numbers have no padding
+    /// between them; a rounding mode comes last.
     pub kinds: Vec<(Kind, usize)>,
-    /// Numbers whose values are mapped into a domain first.
+    /// Numbers whose values are first mapped into a domain.
     pub domains: Vec<(Slot, Domain)>,
-    /// The first one is the frame.
+    /// The blocks of memory; the first one is the frame.
     pub blocks: Vec<Memory>,
-    /// The number that each callback returns; `None` for nothing or 0.
+    /// For each callback the slot of its return value; `None` if it returns nothing or 0.
     pub stubs: Vec<Option<Slot>>,
     /// The block with the text of standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<usize>,
-    /// The function takes more than is described here: calls of other functions, variables, files, results of its environment.
+    /// Whether the function has inputs that are not described here: calls of other functions, program arguments,
+    /// objects of the C++ library, files, results of its environment, variables.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_partial: bool,
-    /// Definitions in C of the structures below, of the same sizes as those of the function.
+    /// C definitions of the structures below, with the same sizes as those of the function.
     pub types: String,
-    /// Of each parameter its type, as C writes it, and its place in the frame. All pointers are `void *`.
+    /// For each parameter its type in C and its offset in the frame. All pointers are `void *`.
     pub parameters: Vec<(String, usize)>,
-    /// The type of a result that is a structure.
+    /// The type of the result, if it is a structure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
 }
@@ -45,28 +47,29 @@ pub struct Decoding {
 /// A [`Block`] without names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub stride: usize,
-    /// Elements that there is memory for.
+    /// Number of elements that there is memory for.
     pub capacity: usize,
-    /// How many of them an input has.
+    /// Number of elements in an input.
     pub length: Length,
-    /// An access outside is an error of the function, if the input does not ask for more elements than there is memory for.
+    /// Whether an access outside is an error of the function, as long as the input does not request more elements than
+    /// there is memory for.
     pub is_sure: bool,
-    /// From the first 0 on all is 0, and so is the last element.
+    /// Whether the block is a string: all elements from the first 0 on are 0, and so is the last element.
     pub is_string: bool,
-    /// An element is one number.
+    /// Whether an element is a single number.
     pub is_of_numbers: bool,
-    /// Bytes of the input, in the order of their places.
+    /// Bytes that are copied from the input, in the order of their offsets in the block.
     pub copies: Vec<Copy>,
-    /// Numbers in another form, likewise.
+    /// Numbers that are converted, in the same order.
     pub converted: Vec<Converted>,
-    /// Pointers, likewise.
+    /// Pointers, in the same order.
     pub pointers: Vec<Pointer>,
 }
 
 impl Decoding {
-    /// Of a model.
+    /// Describes a model.
     #[must_use]
     pub fn of(model: &Model) -> Self {
         let mut kinds: Vec<(Kind, usize)> = Vec::new();
@@ -95,13 +98,13 @@ impl Decoding {
         }
     }
 
-    /// Bytes of an input.
+    /// Size of an input in bytes.
     #[must_use]
     pub fn input_size(&self) -> usize {
         self.kinds.iter().map(|(kind, n)| kind.size() * n).sum()
     }
 
-    /// Leads any pointer to a structure, an array or a string?
+    /// Whether a pointer leads to a structure, an array or a string.
     #[must_use]
     pub fn is_composite(&self) -> bool {
         self.blocks.iter().skip(1).any(|b| !b.is_of_numbers || b.length != Length::Fixed(1))
@@ -124,7 +127,8 @@ impl Memory {
     }
 }
 
-/// Writes structures in C that are passed in the same way as those of the function: their members have the same types at the same places.
+/// Writes C structures that are passed in the same way as those of the function: their members have the same types at
+/// the same offsets.
 struct Mirror<'a> {
     model: &'a Model,
     known: Vec<TypeId>,
@@ -151,7 +155,7 @@ impl Mirror<'_> {
         self.known.push(of);
         let lines: String = members.iter().enumerate().map(|(i, m)| self.member(m, i)).collect();
         let size = self.model.types[of].size;
-        // Of another size it would be passed in another way.
+        // A structure of another size would be passed in another way.
         let _ =
             writeln!(self.text, "{name} {{{lines} }};\n_Static_assert(sizeof({name}) == {size}, \"the same size\");");
         name

@@ -1,4 +1,4 @@
-//! What a model makes of the pointers of a function, for people and for reports.
+//! Descriptions of the memory behind the pointers of a function, for users and for reports.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,37 +11,38 @@ use super::{
 /// The memory behind one pointer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
-    /// How C would write the pointer: `s`, `s->next`.
+    /// The pointer in C notation: `s`, `s->next`.
     pub path: String,
     /// Type of its elements.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How many there are: a number, `n + 1`, or `..32` of a string.
+    /// Number of elements: a number, `n + 1`, or `..32` for a string.
     pub elements: String,
-    /// How that is known.
+    /// How the number of elements is known.
     pub origin: Origin,
-    /// What it is, if not memory of its own: `standard input`.
+    /// What the block is if it is not plain memory behind a pointer, such as `standard input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// The function only writes there: nothing of it is in an input.
+    /// Whether the function only writes there. No part of it is in an input then.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_result: bool,
-    /// The function that makes the object, before the calls.
+    /// The constructor that creates the object before the calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
-    /// It is a variable of the program.
+    /// Whether it is a variable of the program.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_global: bool,
 }
 
 impl Model {
-    /// Every block but the frame, in the order in which an input has them.
+    /// Describes the blocks in the order of an input, without frames and without blocks that repeat others.
     #[must_use]
     pub fn described(&self) -> Vec<Described> {
-        // Those of the first call stand for those of all.
+        // The blocks of the first call represent those of all calls.
         let is_shown =
             |b: &Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
-        // The elements of an object stand for it, and those of the first element of a container for those of all.
+        // The elements of a container represent the container. Those of its first element represent those of all
+        // elements.
         let is_hidden = |b: &Block| match &b.part_of {
             None => matches!(&self.types[b.element].form, Form::Library(class) if class.owns()),
             Some(_) => b.path.replace("[0]", "").contains('['),
@@ -67,7 +68,7 @@ impl Model {
         all.chain(others.map(|i| self.describe(i))).collect()
     }
 
-    /// What a block is, if it is not memory that a pointer leads to.
+    /// What a block is if it is not plain memory behind a pointer.
     fn stream(&self, i: usize) -> Option<String> {
         let b = &self.blocks[i];
         if self.input == Some(i) {
@@ -117,14 +118,14 @@ impl Model {
 }
 
 impl core::fmt::Display for Described {
-    /// `a: double[n], found by calls`
+    /// Writes for example `a: double[n], found by calls`.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let Self { path, type_name, elements, origin, .. } = self;
         if let Some(stream) = &self.stream {
             return write!(f, "{stream}: {type_name}[{elements}]");
         }
         let path = if self.is_global { format!("global {path}") } else { path.clone() };
-        // Rows of a matrix: C writes their length behind their number.
+        // In the type of a matrix, C writes the length of a row after the number of rows.
         let (element, row) = type_name.split_at(type_name.find('[').unwrap_or(type_name.len()));
         match elements.as_str() {
             "1" => write!(f, "{path}: {type_name}")?,

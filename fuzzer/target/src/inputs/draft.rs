@@ -1,4 +1,4 @@
-//! Blocks that are being made.
+//! Blocks under construction.
 
 use penfuzz_mutators::{group::Length, view::Slot};
 
@@ -9,30 +9,30 @@ use super::{
     types::TypeId,
 };
 
-/// What is known of a place that a pointer leads to.
+/// Known facts about a pointer and the memory that it leads to.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Way {
     pub nullable: bool,
     pub is_output: bool,
-    /// The callee must not write there.
+    /// Whether the callee must not write there.
     pub is_const: bool,
-    /// The pointer is used without an index.
+    /// Whether the pointer is used without an index.
     pub is_single: bool,
-    /// The pointer is to the name of a file.
+    /// Whether the pointer leads to the name of a file.
     pub names_file: bool,
-    /// Elements that the declaration says, or 0, and bytes that it promises.
+    /// From the declaration: the number of elements or 0, and the number of bytes that it guarantees.
     pub declared: Option<(usize, usize)>,
     pub depth: usize,
     pub absent: Vec<Slot>,
 }
 
-/// A block that is being made.
+/// A block under construction.
 pub(super) struct Draft {
     pub block: Block,
     pub first_slot: usize,
     pub per_element: usize,
-    /// Elements that have slots.
+    /// Number of elements that have slots.
     pub slotted: usize,
     pub is_full: bool,
 }
@@ -63,7 +63,7 @@ impl Draft {
     }
 }
 
-/// A pointer whose block is not made yet.
+/// A pointer whose block is not built yet.
 pub(super) struct Pending {
     pub block: usize,
     pub at: usize,
@@ -74,30 +74,30 @@ pub(super) struct Pending {
     pub null: Option<Slot>,
     pub made: Made,
     pub way: Way,
-    /// Of the pointer of an object of the C++ library to its elements.
+    /// For the data pointer of a C++ library object: its elements.
     pub elements: Option<Box<Elements>>,
     pub need: Need,
 }
 
-/// Is a block made although it may lie beyond the limits of a model?
+/// Whether a block is built although it may lie beyond the limits of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
-    /// It lies within them.
+    /// The block lies within the limits.
     Within,
-    /// Calls have shown that it is used.
+    /// Calls have shown that the block is used.
     Shown,
-    /// Calls are to show whether it is used.
+    /// Calls will show whether the block is used.
     Open,
 }
 
 impl Pending {
-    /// Is it made behind what is needed?
+    /// Whether it is built after the needed blocks.
     pub const fn can_wait(&self) -> bool {
         !matches!(self.need, Need::Shown) && self.way.depth > 0
     }
 }
 
-/// What is made behind a pointer.
+/// What a pointer leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
     Memory,

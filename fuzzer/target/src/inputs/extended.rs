@@ -1,47 +1,49 @@
-//! The `long double` of x86 (x87's double extended format) as part of an input: a `double`, and what it has besides.
+//! The `long double` of x86 (x87's double extended format) in an input: a `double` and the bits that a `double` lacks.
 //!
 //! | bytes of the input | number |
 //! | --- | --- |
 //! | 0 to 7 | a `double` |
-//! | 8, 9 | added to the exponent of 15 bits, which wraps around: the highest bit does not matter for it |
-//! | 10, 11 | the low 11 bits: exclusive or with those of the fraction |
+//! | 8, 9 | added to the 15-bit exponent modulo 2^15; the highest bit has no effect on the exponent |
+//! | 10, 11 | the low 11 bits: exclusive or with the low 11 bits of the fraction |
 //!
-//! The integer bit is the other one if all of the high 5 bits of the last number are set, and the two highest ones of that before differ.
+//! The integer bit is inverted if the high 5 bits of the last number are all set and the two highest bits of the number
+//! before it differ.
 //!
-//! So the bytes of a `double` before zeros are the same value, moves that are made for doubles do what they do there, and each of the
-//! 2^80 encodings has an input. Those with the wrong integer bit are rare: no processor writes them.
+//! As a result, a `double` followed by zeros has the same value, mutations for doubles have their usual effect, and
+//! each of the 2^80 encodings has an input. Encodings with a wrong integer bit are rare: no processor writes them.
 
-/// Bytes in an input.
+/// Size in an input, in bytes.
 pub const SIZE: usize = 12;
-/// Bits of an encoding in memory, from the lowest one: significand with its integer bit (64), exponent (15), sign.
+/// Number of bits of an encoding in memory, from the lowest: significand with its integer bit (64), exponent (15),
+/// sign.
 pub const BITS: u32 = 80;
-/// Bits of the significand that a `double` does not have.
+/// The low bits of the significand that a `double` does not have.
 const LOW: u64 = (1 << 11) - 1;
-/// Bits beside them that are all set with the other integer bit.
+/// The bits of the last number that are all set if the integer bit is inverted.
 const OTHER: u16 = 0xf800;
 const BIAS: i32 = 16383;
 const FRACTION: u64 = (1 << 52) - 1;
 
-/// The encoding in an input, without its padding in memory, which is 0.
+/// Reads an encoding from an input. Its padding in memory is 0.
 ///
 /// # Panics
-/// If `x` has less than [`SIZE`] bytes.
+/// If `x` has fewer than [`SIZE`] bytes.
 #[must_use]
 pub fn load(x: &[u8]) -> u128 {
     let (added, low) = (u16::from_le_bytes([x[8], x[9]]), u16::from_le_bytes([x[10], x[11]]));
     let (head, significand) = split(of_double(double(x)));
     let exponent = (head & 0x7fff).wrapping_add(added) & 0x7fff;
-    // As processors write them: 0 and subnormals have none.
+    // The integer bit as processors write it: 0 for zero and subnormals, 1 otherwise.
     let is_other = low & OTHER == OTHER && (added ^ added << 1) & 0x8000 != 0;
     let is_set = (exponent != 0) != is_other;
     let fraction = (significand ^ u64::from(low) & LOW) & (u64::MAX >> 1);
     join(head & 0x8000 | exponent, u64::from(is_set) << 63 | fraction)
 }
 
-/// Writes an encoding to an input: as a `double` before zeros if there is one of the same value.
+/// Writes an encoding to an input, as a `double` followed by zeros if a `double` has the same value.
 ///
 /// # Panics
-/// If `x` has less than [`SIZE`] bytes.
+/// If `x` has fewer than [`SIZE`] bytes.
 pub fn store(number: u128, x: &mut [u8]) {
     if let Some(bits) = to_double(number) {
         x[..8].copy_from_slice(&bits.to_le_bytes());
@@ -58,7 +60,7 @@ pub fn store(number: u128, x: &mut [u8]) {
         -1022..=1023 => ((near + 1023) as u64, 0),
         _ => (1023, near as u16),
     };
-    // The highest bit is that below it, or not.
+    // The highest bit equals the bit below it, unless the integer bit is inverted.
     let added = added & 0x7fff | (added << 1 & 0x8000) ^ u16::from(is_other) << 15;
     let bits = sign | biased << 52 | significand >> 11 & FRACTION;
     x[..8].copy_from_slice(&bits.to_le_bytes());
@@ -66,7 +68,7 @@ pub fn store(number: u128, x: &mut [u8]) {
     x[10..SIZE].copy_from_slice(&low.to_le_bytes());
 }
 
-/// The `double` of which this is the same value, or the same NaN; `None` if there is none.
+/// The bits of the `double` with the same value, or with the same NaN; `None` if there is none.
 #[must_use]
 pub fn to_double(number: u128) -> Option<u64> {
     let (head, significand) = split(number);
@@ -82,7 +84,7 @@ pub fn to_double(number: u128) -> Option<u64> {
     (of_double(bits) == number).then_some(bits)
 }
 
-/// The same value as a `long double`, from the bits of a `double`.
+/// Converts the bits of a `double` to a `long double` of the same value.
 #[must_use]
 pub fn of_double(bits: u64) -> u128 {
     let sign = ((bits >> 63) as u16) << 15;
@@ -93,10 +95,10 @@ pub fn of_double(bits: u64) -> u128 {
     }
 }
 
-/// The encoding at the start of memory, without padding.
+/// Reads the encoding at the start of memory, without padding.
 ///
 /// # Panics
-/// If there are less than 10 bytes.
+/// If there are fewer than 10 bytes.
 #[must_use]
 pub fn number(memory: &[u8]) -> u128 {
     let mut bytes = [0; 16];
@@ -104,7 +106,7 @@ pub fn number(memory: &[u8]) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Sign with exponent, and significand.
+/// Splits an encoding into sign with exponent, and significand.
 #[must_use]
 pub const fn split(number: u128) -> (u16, u64) {
     ((number >> 64) as u16, number as u64)
@@ -114,7 +116,7 @@ const fn join(head: u16, significand: u64) -> u128 {
     (head as u128) << 64 | significand as u128
 }
 
-/// The bits of a `double` at the start of an input.
+/// The bits of the `double` at the start of an input.
 pub(super) fn double(x: &[u8]) -> u64 {
     u64::from_le_bytes(x[..8].try_into().unwrap_or_default())
 }
@@ -137,7 +139,7 @@ pub(super) fn parts(bits: u64) -> Option<(u64, i32, u64)> {
 mod tests {
     use super::*;
 
-    /// The value of a `long double`, which is exact for those that are doubles.
+    /// The value of a `long double`; exact if a `double` has the same value.
     fn value(number: u128) -> f64 {
         let (head, significand) = split(number);
         let magnitude = significand as f64 * 2f64.powi(i32::from(head & 0x7fff) - 16383 - 63);
@@ -149,7 +151,7 @@ mod tests {
         for x in [1.0, -1.5, 0.1, 1e300, -3.75e-200, 0.0, -0.0] {
             assert_eq!(value(of_double(f64::to_bits(x))).to_bits(), x.to_bits(), "{x}");
         }
-        // The smallest subnormal is normal there: 2^-1074.
+        // The smallest subnormal `double`, 2^-1074, is a normal `long double`.
         assert_eq!(split(of_double(1)), (16383 - 1074, 1 << 63));
         assert_eq!(split(of_double(f64::NEG_INFINITY.to_bits())), (0xffff, 1 << 63));
         assert_eq!(split(of_double(f64::NAN.to_bits())).1 >> 62, 3, "a quiet NaN stays quiet");

@@ -1,8 +1,8 @@
-//! Finds the integers that the size of a block follows.
+//! Finds the integers that the size of a block depends on, from the numbers of elements that calls access.
 
 use super::sizes::Rule;
 
-/// Calls with these integers, in the order of the names, touched so many elements.
+/// One observation: calls with these integers, in the order of the names, accessed this many elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// The integers.
@@ -11,12 +11,12 @@ pub struct Sample {
     pub elements: usize,
 }
 
-/// Factors and summands that are tried.
+/// Factors and (`SUMMANDS`) summands to try.
 const FACTORS: [i64; 5] = [1, 2, 3, 4, 6];
 const SUMMANDS: [i64; 6] = [0, 1, -1, 2, -2, 3];
 
-/// The simplest rule that gives at each sample as many elements as were touched, or 0 where it is negative; `None` without one, and when the number is
-/// always the same.
+/// The simplest rule that yields the number of accessed elements at each sample; a negative value of the rule counts as
+/// 0. `None` if no rule fits, or if the number of elements is always the same.
 #[must_use]
 pub fn fit(names: &[String], samples: &[Sample]) -> Option<Rule> {
     let first = samples.first()?.elements;

@@ -6,13 +6,14 @@ use super::{
 };
 
 impl Block {
-    /// Writes the first `n` elements to `to`, without the pointers, which are 0. Does not allocate.
+    /// Writes the first `n` elements to `to`. Pointers are written as 0. Does not allocate.
     ///
     /// # Safety
-    /// `to` has room for `n` elements, `n` is at most the capacity, and `x` is a whole input of the model of this block.
+    /// `to` has room for `n` elements, `n` is at most the capacity, and `x` is a complete input of the model of this
+    /// block.
     pub unsafe fn write(&self, x: &[u8], n: usize, to: *mut u8) {
         let bytes = n * self.stride;
-        // SAFETY: all places lie within the elements, and are cut at their end.
+        // SAFETY: all offsets lie within the elements, and copies are cut at the end of the elements.
         unsafe {
             let is_covered = self.copies.first().is_some_and(|c| c.to == 0 && c.size >= bytes);
             if self.initial.len() >= bytes && !self.initial.is_empty() {
@@ -41,7 +42,7 @@ impl Block {
         }
     }
 
-    /// The first elements as an input has them, with pointers as 0.
+    /// The memory of the elements that an input has, with pointers as 0.
     #[must_use]
     pub fn image(&self, x: &[u8]) -> Vec<u8> {
         let n = self.len(x);
@@ -71,7 +72,7 @@ unsafe fn write_converted(x: &[u8], form: Form, to: *mut u8) {
     }
 }
 
-/// The same value as a `__float128`.
+/// Converts the bits of a `double` to a `__float128` of the same value.
 fn quadruple(bits: u64) -> u128 {
     let sign = u128::from(bits >> 63) << 127;
     match parts(bits) {

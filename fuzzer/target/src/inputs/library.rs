@@ -1,59 +1,60 @@
-//! Classes of the C++ library whose objects are made: containers and views, by the layout that libstdc++ gives them.
+//! Classes of the C++ library whose objects can be built: containers and views, in the layout of libstdc++.
 //!
-//! A class is recognised by its name and its members, so an object with another layout (`std::vector<bool>`, libc++, an allocator of the
-//! program's own) stays one that cannot be made. Pairs and `std::array` are structures like others.
+//! A class is recognised by its name and its members. An object with another layout (`std::vector<bool>`, libc++, an
+//! allocator of the program) is therefore not recognised, and cannot be built. Pairs and `std::array` are ordinary
+//! structures.
 
 use penfuzz_abi::type_flag;
 
 use super::types::{Form, Member, Number, TypeId, Types};
 
-/// What an object is, and where its parts lie, in bytes from its start.
+/// A recognised class, with the offsets of its parts in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
     /// `std::vector<T>`: three pointers into one array.
     Vector {
-        /// T.
+        /// The type `T`.
         element: TypeId,
-        /// The pointer to the first element.
+        /// Offset of the pointer to the first element.
         begin: usize,
-        /// The pointer behind the last one.
+        /// Offset of the pointer past the last element.
         end: usize,
-        /// The pointer behind the memory.
+        /// Offset of the pointer past the memory.
         limit: usize,
     },
-    /// `std::string`, with its characters outside of it.
+    /// `std::string`, with its characters outside of the object.
     String {
-        /// `char`.
+        /// The type `char`.
         element: TypeId,
-        /// The pointer to the first character.
+        /// Offset of the pointer to the first character.
         begin: usize,
-        /// The number of characters.
+        /// Offset of the number of characters.
         count: usize,
-        /// The number of characters that there is room for.
+        /// Offset of the number of characters that there is room for.
         room: usize,
     },
-    /// `std::string_view` and `std::span<T>`: elements of somebody else.
+    /// `std::string_view` and `std::span<T>`: elements that the object does not own.
     View {
-        /// T.
+        /// The type `T`.
         element: TypeId,
-        /// The elements may not be written.
+        /// Whether the elements must not be written.
         is_const: bool,
-        /// The pointer to the first element.
+        /// Offset of the pointer to the first element.
         begin: usize,
-        /// Where the number of elements lies, if it is not a part of the type.
+        /// Offset of the number of elements; `None` if the number is part of the type.
         count: Option<usize>,
-        /// The number of elements in the type.
+        /// The number of elements in the type; 0 if the type has none.
         fixed: usize,
-        /// It is a `std::string_view`.
+        /// Whether it is a `std::string_view`.
         is_text: bool,
     },
     /// `std::optional<T>`.
     Optional {
-        /// T.
+        /// The type `T`.
         value: TypeId,
-        /// Where the value lies.
+        /// Offset of the value.
         at: usize,
-        /// Where it is noted whether there is one.
+        /// Offset of the flag that shows whether there is a value.
         flag: usize,
     },
 }
@@ -68,7 +69,7 @@ impl Class {
         }
     }
 
-    /// The name of the class as a person writes it, `std::vector<double>`, with the names of other types.
+    /// The class as written in source code, for example `std::vector<double>`. `name` returns the names of other types.
     pub fn spelled(&self, name: impl Fn(TypeId) -> String) -> String {
         match self {
             Self::Vector { element, .. } => format!("std::vector<{}>", name(*element)),
@@ -83,20 +84,20 @@ impl Class {
         }
     }
 
-    /// Are its elements written as a part of it, in a test?
+    /// Whether a test writes the elements as part of the object.
     #[must_use]
     pub const fn has_literal(&self) -> bool {
         self.owns() || matches!(self, Self::View { is_text: true, .. })
     }
 
-    /// Does the object free its elements?
+    /// Whether the object frees its elements.
     #[must_use]
     pub const fn owns(&self) -> bool {
         matches!(self, Self::Vector { .. } | Self::String { .. })
     }
 }
 
-/// The class of this name with these members; `None` for a structure like others.
+/// Recognises a class by its name and its members; `None` for an ordinary structure.
 pub(super) fn recognise(types: &Types, name: &str, members: &[Member]) -> Option<Class> {
     let name = name.strip_prefix("std::")?;
     let name = name.strip_prefix("__cxx11::").unwrap_or(name);
@@ -117,7 +118,7 @@ pub(super) fn recognise(types: &Types, name: &str, members: &[Member]) -> Option
         "basic_string" if arguments.contains(", std::allocator<") => {
             let (element, _, begin) = pointer("_M_p")?;
             let count = find("_M_string_length")?.1;
-            // Other characters have no literals here.
+            // Strings of other character types have no literals in tests.
             let is_char = matches!(types[element].form, Form::Number(Number::Plain(_))) && types[element].size == 1;
             is_char.then_some(Class::String { element, begin, count, room: find("_M_allocated_capacity")?.1 })
         }
@@ -155,7 +156,8 @@ pub(super) fn recognise(types: &Types, name: &str, members: &[Member]) -> Option
     }
 }
 
-/// The member of this name in a structure, its bases and its members: its type, and bytes from the start.
+/// Finds a member by its name in a structure, in its bases and in its members. Returns its type, and its offset in
+/// bytes.
 fn find(types: &Types, members: &[Member], from: usize, name: &str, depth: usize) -> Option<(TypeId, usize)> {
     const DEEPEST: usize = 8;
     let own = members.iter().find(|m| m.name == name).map(|m| (m.of, from + m.offset / 8));

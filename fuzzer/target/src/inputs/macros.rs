@@ -1,7 +1,8 @@
-//! The values of macros that are constants, read from the text of a source and of the headers beside it.
+//! The values of constant macros, read from the text of a source and of the headers next to it.
 //!
-//! Debug information has no macros, and arrays are often declared by them: `double a[N]`, `int b[2 * ROWS]`. A macro with
-//! two different definitions, or with one that is no number, sum, difference, product, or quotient, has no value here.
+//! Debug information has no macros, and arrays are often declared with them: `double a[N]`, `int b[2 * ROWS]`. A macro
+//! has no value here if it has two different definitions, or if its definition is no number, sum, difference, product,
+//! or quotient.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,29 +11,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of a file that are read at most.
+/// Maximum number of bytes that are read from one file.
 const LARGEST: u64 = 1 << 23;
-/// Files that are read at most.
+/// Maximum number of headers that are read.
 const FILES: usize = 200;
-/// Macros within macros.
+/// Maximum nesting of macros and parentheses.
 const DEPTH: usize = 20;
 
-/// The text of a source; empty if it cannot be read.
+/// Reads a source. Returns an empty string if it cannot be read.
 pub(super) fn read(path: &Path) -> String {
     let mut text = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
     read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Macros without parameters and their texts.
+/// Macros without parameters, and their definitions.
 #[derive(Debug, Default)]
 pub(super) struct Macros {
-    /// `None` after two definitions that differ.
+    /// `None` if there are two different definitions.
     texts: HashMap<String, Option<String>>,
 }
 
 impl Macros {
-    /// Those of a source with the text `text`, and of the headers that it includes from its own directory or one above.
+    /// Reads the macros of a source with the text `text`, and of the headers that it includes from its own directory or
+    /// a directory above.
     pub fn of(source: &Path, text: &str) -> Self {
         let mut all = Self::default();
         let mut seen: HashSet<PathBuf> = HashSet::new();
@@ -71,7 +73,7 @@ impl Macros {
         }
     }
 
-    /// The value of a constant expression: numbers, macros, `+ - * /` and parentheses. `None` when it is none.
+    /// Evaluates a constant expression: numbers, macros, `+ - * /` and parentheses. `None` if it is no such expression.
     pub fn value(&self, expression: &str) -> Option<i64> {
         self.within(expression, DEPTH)
     }
@@ -83,12 +85,12 @@ impl Macros {
     }
 }
 
-/// The name between quotes; those of the system have brackets.
+/// The name in a quoted `#include`; `None` for system headers, which have angle brackets.
 fn included(rest: &str) -> Option<&str> {
     rest.trim_start().strip_prefix('"')?.split('"').next()
 }
 
-/// A header beside the file that includes it, in a directory above, or in an `include` there.
+/// Finds a header next to the file that includes it, in a directory above, or in an `include` directory there.
 fn found(from: &Path, name: &str) -> Option<PathBuf> {
     let above = from.ancestors().skip(1).take(4);
     above.flat_map(|d| [d.join(name), d.join("include").join(name)]).find(|path| path.is_file())
@@ -138,7 +140,7 @@ impl Parser<'_> {
             return None;
         }
         if self.accept('(') {
-            // Each parenthesis is a call of this function.
+            // Each parenthesis calls this function recursively.
             self.depth -= 1;
             let value = self.sum()?;
             self.depth += 1;
@@ -156,7 +158,7 @@ impl Parser<'_> {
     }
 }
 
-/// An integer of C.
+/// Parses an integer literal of C.
 fn number(word: &str) -> Option<i64> {
     let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
     if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {

@@ -1,7 +1,9 @@
-//! Functions that make an object: what a library offers where the contents of a structure are not for its callers.
+//! Functions that construct an object: a library offers them if the contents of a structure are private.
 //!
-//! A maker returns a pointer to the object (`stack *stack_new(int)`), stores one (`int stack_create(stack **out)`), or fills in memory
-//! that it gets (`void pid_init(pid_state_t *s, float kp)`, a constructor of C++).
+//! A *constructor* returns an object in one of these ways:
+//! - It returns a pointer to the object: `stack *stack_new(int)`.
+//! - It stores a pointer to the object: `int stack_create(stack **out)`.
+//! - It initialises memory that it gets: `void pid_init(pid_state_t *s, float kp)`, or a constructor of C++.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,37 +15,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::{Function, Target, globals, names};
 
-/// How a maker hands over the object.
+/// How a constructor returns the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It returns a pointer to it.
+    /// It returns a pointer to the object.
     Result,
-    /// It stores a pointer to it where this parameter points to.
+    /// It stores a pointer to the object where this parameter points to.
     Out(usize),
-    /// It fills in what this parameter points to.
+    /// It initialises the memory that this parameter points to.
     InPlace(usize),
 }
 
-/// A function that makes objects of some type.
+/// A constructor: a function that creates objects of some type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Maker {
-    /// Its number among the functions of the target.
+    /// Index of the function in the target.
     pub function: usize,
-    /// How.
+    /// How it returns the object.
     pub way: Way,
 }
 
-/// Parts of the names of makers.
+/// Typical parts of the names of constructors.
 const WORDS: [&str; 6] = ["new", "create", "init", "alloc", "open", "make"];
 
-/// What a pointer leads to: a structure or class, and whether it must not be written.
+/// The structure or class that a pointer leads to, and whether it must not be written.
 pub(super) struct Led<'a> {
     pub name: &'a CStr,
     pub of: &'a abi::Type,
     pub is_const: bool,
 }
 
-/// The structure that a pointer leads to.
+/// The structure or class that a pointer leads to; `None` for other types.
 pub(super) fn led<'a>(record: *const abi::Type) -> Option<Led<'a>> {
     let (to, is_const) = pointee(record)?;
     let is_object = matches!(to.kind, type_kind::STRUCT | type_kind::UNION | type_kind::INCOMPLETE | type_kind::OTHER);
@@ -63,12 +65,13 @@ fn pointee<'a>(record: *const abi::Type) -> Option<(&'a abi::Type, bool)> {
     Some((to, pointer.flags & type_flag::CONST != 0))
 }
 
-/// Does it lead to a function?
+/// Whether `record` is a pointer to a function.
 pub(super) fn is_callback(record: *const abi::Type) -> bool {
     pointee(record).is_some_and(|(to, _)| to.kind == type_kind::FUNCTION)
 }
 
-/// How `g` makes objects of the type of this name, `in_place` or not.
+/// How `g` constructs objects of the type with this name; `None` if it does not. Functions that initialise memory count
+/// only if `in_place` is set, or if they are constructors of C++.
 pub(super) fn way_of(g: &Function, name: &CStr, in_place: bool) -> Option<Way> {
     let is_own = |record| led(record).is_some_and(|l| l.name == name && !name.is_empty());
     if g.result_pointer().is_some_and(is_own) {
@@ -87,7 +90,7 @@ pub(super) fn way_of(g: &Function, name: &CStr, in_place: bool) -> Option<Way> {
     shapes.iter().position(|s| fills(s.record)).filter(|_| is_filled && !name.is_empty()).map(Way::InPlace)
 }
 
-/// Is it a constructor of C++? Its name is that of its class.
+/// Whether `g` is a constructor of C++, that is, a member function with the name of its class.
 pub(super) fn is_constructor(g: &Function) -> bool {
     let Some(class) = g
         .shapes()
@@ -104,17 +107,19 @@ pub(super) fn is_constructor(g: &Function) -> bool {
     last(&class.name.to_string_lossy()) == last(&g.name)
 }
 
-/// Does it make an object without its own bases? That is the part of a constructor that one of a derived class calls.
+/// Whether `g` is a base object constructor (C2 in its mangled name): the variant that constructors of derived classes
+/// call.
 fn is_base_constructor(g: &Function) -> bool {
     g.symbol.contains("C2E") || g.symbol.contains("C2I")
 }
 
-/// Can a test of `f` call `g`?
+/// Whether a test of `f` can call `g`.
 fn is_visible(g: &Function, f: &Function) -> bool {
     g.name != "main" && g.symbol != f.symbol && (!g.is_static || g.file == f.file)
 }
 
-/// Can arguments of `g` be made, besides the object? One that needs a maker as well has one if there is another level.
+/// Whether the arguments of `g` besides the object can be built. They may need constructors themselves if `levels` is
+/// above 0.
 fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr, levels: usize) -> bool {
     let own = match maker {
         Way::Result => None,
@@ -143,8 +148,9 @@ fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr
     (g.frame_call().is_some() || g.call().is_some()) && g.parameters.iter().zip(&g.shapes()).enumerate().all(is_fine)
 }
 
-/// The function of the target that makes objects of this type for tests of `f`: one with the name of a maker before others, then one with
-/// few parameters. `levels`: how deep parameters of makers may need makers themselves.
+/// Finds the function of the target that constructs objects of this type for tests of `f`. Functions with a typical
+/// name come first, then those that are no base object constructors, then those with few parameters. `levels` is the
+/// maximum nesting of constructors for the parameters of constructors.
 pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Maker> {
     let candidate = |(function, g): (usize, &Function)| {
         let way = way_of(g, name, false).filter(|_| is_visible(g, f) && !names::is_of_library(&g.name, &g.file))?;
@@ -158,7 +164,7 @@ pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) ->
     all.min_by_key(rank)
 }
 
-/// The functions whose results or parameters lead to a type of this name.
+/// Indices of the functions whose results or parameters lead to a type of this name.
 fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
     let index = target.makers.get_or_init(|| {
         let mut index: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
@@ -177,7 +183,7 @@ fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
     index.get(name.to_bytes()).map_or(&[], Vec::as_slice)
 }
 
-/// The functions that could make an object that the function changes, for `--init`: by their names.
+/// The names of the functions that could construct an object that `f` modifies: candidates for `--init`.
 #[must_use]
 pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
     let makes = |i: usize| f.makers().any(|maker| maker == i);
@@ -194,7 +200,7 @@ pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
     found
 }
 
-/// Initialisers that are named, of each object.
+/// Maximum number of initialisers that are listed for each object.
 const MOST_NAMED: usize = 4;
 
 fn has_name_of_maker(g: &Function) -> bool {
@@ -207,35 +213,36 @@ fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> b
     way.is_some_and(|way| can_call(target, f, g, way, name, 1))
 }
 
-/// What the user says about the calls of an input.
+/// Options for the calls of an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The most calls of one input, 1 to [`MOST_CALLS`]; `None` for one.
+    /// Maximum number of calls of one input, 1 to [`MOST_CALLS`]; `None` means 1.
     #[serde(default, rename = "calls", skip_serializing_if = "Option::is_none")]
     pub most: Option<usize>,
-    /// The function that is called first, by its name or symbol.
+    /// The name or symbol of the function that is called first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
-    /// Variables with static storage duration that are inputs, by their names.
+    /// The names of the variables with static storage duration that are inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub globals: Vec<String>,
 }
 
 impl Calls {
-    /// Does the user say nothing?
+    /// Whether no option is set.
     #[must_use]
     pub const fn is_nothing(&self) -> bool {
         self.most.is_none() && self.init.is_none() && self.globals.is_empty()
     }
 }
 
-/// The most calls of one input.
+/// Upper bound of the number of calls of one input.
 pub const MOST_CALLS: usize = 32;
 
-/// Gives the function what the user says about its calls.
+/// Applies the options for calls to a function.
 ///
 /// # Errors
-/// A sentence: there is no such maker, it makes nothing that the function takes, or a variable cannot be an input.
+/// A sentence: there is no such constructor, it constructs nothing that the function takes, or a variable cannot be an
+/// input.
 pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<(), String> {
     let f = &target.functions[function];
     if !calls.is_nothing() && f.is_harness() {
@@ -258,7 +265,7 @@ pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<
     Ok(())
 }
 
-/// The maker that the user names.
+/// The constructor that `--init` names.
 fn named(target: &Target, f: &Function, name: &str) -> Result<usize, String> {
     let is_named = |g: &Function| names::is_name_of(name, &g.name) || g.symbol == name || g.signature() == name;
     let all: Vec<usize> = (0..target.functions.len()).filter(|i| is_named(&target.functions[*i])).collect();

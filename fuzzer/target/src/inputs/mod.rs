@@ -1,31 +1,34 @@
-//! What a function takes besides numbers: structures, arrays, strings, and what they lead to, made from the bytes of an input.
+//! Inputs of a function besides numbers: structures, arrays, strings, and the memory that they lead to, built from the
+//! bytes of an input.
 //!
-//! An input stays a sequence of bytes, and its numbers a [`Layout`](penfuzz_mutators::view::Layout): first those that are passed by
-//! value, then those of each *block* of memory that a pointer leads to. A [`Model`] describes where each number lies in memory. Before
-//! a call, the blocks are written anew ([`penfuzz_executor`] has their memory, with guard pages behind it), and the function gets a
-//! *frame*: the arguments as they lie in memory, with the addresses of the blocks.
+//! An input remains a sequence of bytes, and a [`Layout`](penfuzz_mutators::view::Layout) describes its numbers: first
+//! those that are passed by value, then those of each *block* of memory that a pointer leads to. A [`Model`] describes
+//! the position of each number in memory. Before a call, the blocks are rewritten ([`penfuzz_executor`] holds their
+//! memory, followed by guard pages). The function gets a *frame*: its arguments as they lie in memory, with the
+//! addresses of the blocks.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | `types` | the types of parameters, read from the function table |
-//! | `model` | blocks, and what lies where in them |
-//! | `calls` | from a signature to its model: the calls of an evaluation |
-//! | `build` | the same: the memory of one call |
-//! | `makers` | functions that make an object, and what the user says about calls |
-//! | `draft` | blocks that are being made |
-//! | `declared` | the sizes in the text of a declaration |
-//! | `macros` | the constants in such a text |
-//! | `library` | the classes of the C++ library whose objects are made |
-//! | `paths` | how C writes what lies where |
-//! | `describe` | a model in words |
+//! | `model` | blocks, and the positions of numbers and pointers in them |
+//! | `calls` | builds the model from a signature: the calls of an evaluation |
+//! | `build` | the same for the memory of one call |
+//! | `makers` | constructors of objects, and the options for calls |
+//! | `draft` | blocks under construction |
+//! | `declared` | array sizes in the text of a declaration |
+//! | `macros` | the values of macros in such a text |
+//! | `library` | the classes of the C++ library whose objects can be built |
+//! | `paths` | paths of numbers and blocks in C notation |
+//! | `describe` | a textual description of a model |
 //! | `decoding` | a model as data, for programs that decode inputs by themselves |
 //! | `extended` | a `long double` of x86 in an input |
 //! | `image` | writes a block from an input |
-//! | `sizes` | how many elements a block has, and how that is known |
-//! | `probe` | finds sizes out by calls |
-//! | `said`, `range` | what the user says about arguments |
-//! | `fit` | finds the integer that a size follows |
-//! | `voids` | what `void *` point to |
+//! | `sizes` | the number of elements of a block, and how it is known |
+//! | `probe` | finds sizes by calls |
+//! | `reach` | finds sizes from the loops of the function |
+//! | `said`, `range` | constraints on arguments |
+//! | `fit` | finds the integer that a size depends on |
+//! | `voids` | the types that `void *` point to |
 
 mod build;
 pub mod calls;

@@ -1,4 +1,4 @@
-//! The blocks of memory that a function gets, and what of an input lies where in them.
+//! The blocks of memory that a function gets, and the positions of the parts of an input in them.
 
 use penfuzz_mutators::{
     group::Length,
@@ -14,38 +14,38 @@ use super::{
 };
 use crate::program::{Function, environment::Source, globals::Global};
 
-/// Bytes of an input that go to a block as they are.
+/// Bytes of an input that are copied to a block unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copy {
-    /// Place in the input.
+    /// Offset in the input.
     pub from: usize,
-    /// Place in the block.
+    /// Offset in the block.
     pub to: usize,
-    /// Bytes.
+    /// Number of bytes.
     pub size: usize,
 }
 
-/// A number that lies in memory in another form than in the input.
+/// How a number is converted from its form in an input to its form in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
-    /// One byte of which the lowest bit counts.
+    /// One byte; only the lowest bit counts.
     Bool,
-    /// A `double` as a `long double` of x86.
+    /// A `double` becomes a `long double` of x86.
     F80,
-    /// A `double`, and behind it what a `long double` of x86 has besides ([`super::extended`]).
+    /// A `double`, followed by the bits that it lacks, becomes a `long double` of x86 ([`super::extended`]).
     Extended,
-    /// A `double` as a `__float128`.
+    /// A `double` becomes a `__float128`.
     F128,
 }
 
 /// A number that is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Converted {
-    /// Place in the input.
+    /// Offset in the input.
     pub from: usize,
-    /// Place in the block.
+    /// Offset in the block.
     pub to: usize,
-    /// How.
+    /// The conversion.
     pub form: Form,
 }
 
@@ -54,17 +54,17 @@ pub struct Converted {
 pub enum Target {
     /// The first element of this block.
     Block(usize),
-    /// Behind the last element of this block.
+    /// Past the last element of this block.
     End(usize),
-    /// No address: how many elements this block has, without the 0 behind a string.
+    /// No address: the number of elements of this block, without the terminator of a string.
     Count(usize),
-    /// This place of the block that the pointer lies in.
+    /// This offset in the block that contains the pointer.
     Own(usize),
-    /// Nothing.
+    /// Null.
     Null,
-    /// A function that returns the number at this place of the input, or 0 or nothing: the number of its stub.
+    /// A function that returns a number of the input, 0 or nothing: the index of its stub.
     Stub(usize),
-    /// An object that a call before has made: the number of its handle.
+    /// An object that an earlier call has constructed: its index in [`Sequence::handles`].
     Made(usize),
     /// A stream over the text of this file.
     Stream(usize),
@@ -76,7 +76,7 @@ pub enum Target {
 
 /// The first argument of a program under test.
 pub const PROGRAM: &core::ffi::CStr = c"program";
-/// A name of no file.
+/// The name of a file that does not exist.
 pub const NO_FILE: &core::ffi::CStr = c"/nonexistent/file";
 
 /// A file that the callee gets as a stream or by its name. Its text ends at the first 0.
@@ -84,12 +84,12 @@ pub const NO_FILE: &core::ffi::CStr = c"/nonexistent/file";
 pub struct File {
     /// The block with the text.
     pub block: usize,
-    /// Of a name: the byte of the input whose lowest bit makes it a name of no file.
+    /// For a file that is passed by its name: the byte of the input whose lowest bit selects the name of no file.
     pub missing: Option<Slot>,
 }
 
 impl File {
-    /// Is the name one of no file in this input?
+    /// Whether the name is that of no file in this input.
     #[must_use]
     pub fn is_missing(&self, x: &[u8]) -> bool {
         self.missing.is_some_and(|slot| slot.get(x) != 0)
@@ -99,51 +99,52 @@ impl File {
 /// A pointer in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
-    /// Place in the block.
+    /// Offset in the block.
     pub at: usize,
     /// What it leads to.
     pub target: Target,
-    /// The byte of the input whose lowest bit makes it null.
+    /// The byte of the input whose lowest bit makes the pointer null.
     pub null: Option<Slot>,
 }
 
-/// Which call a block, or a number of an input, belongs to.
+/// The call that a block, or a number of an input, belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// All of them, or the only one.
+    /// All calls, or the only one.
     #[default]
     Shared,
-    /// That of a maker.
+    /// The constructor call with this index.
     Maker(usize),
-    /// That of the function under test with this number, from 0.
+    /// The call of the function under test with this index.
     Step(usize),
 }
 
 /// A call of a sequence.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The number of the function in the target.
+    /// Index of the function in the target.
     pub function: usize,
-    /// Its description.
+    /// The description of the function.
     pub f: std::rc::Rc<Function>,
-    /// The thunk: it takes the frame, and room for the result.
+    /// The thunk. It takes the frame, and room for the result.
     pub thunk: crate::program::function::Call,
-    /// The block of its arguments.
+    /// The block of the arguments.
     pub frame: usize,
-    /// Per parameter: its type, and its place in the frame.
+    /// For each parameter its type, and its offset in the frame.
     pub parameters: Vec<(TypeId, usize)>,
-    /// The object that it fills in: its block, and the number of the parameter.
+    /// The object that the call initialises: its block, and the index of the parameter.
     pub fills: Option<(usize, usize)>,
 }
 
-/// An object that a maker makes.
+/// An object that a constructor creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handle {
-    /// The path of the pointer that it is for: `s`.
+    /// The path of the pointer to the object, such as `s`.
     pub path: String,
-    /// The number of the maker.
+    /// The index of the constructor call.
     pub maker: usize,
-    /// The block where the maker stores a pointer to it; `None` when it returns one, or fills it in.
+    /// The block where the constructor stores a pointer to the object; `None` if it returns the pointer, or initialises
+    /// memory.
     pub out: Option<usize>,
     /// The type of the object.
     pub of: TypeId,
@@ -152,18 +153,18 @@ pub struct Handle {
 /// The calls that one evaluation makes.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// What is called first, once each. If one hands over null, no further call is made.
+    /// The constructor calls, which come first, once each. If one yields null, no further call is made.
     pub makers: Vec<Call>,
-    /// The calls of the function under test, as many as an input can have.
+    /// The calls of the function under test, up to the maximum number of an input.
     pub steps: Vec<Call>,
-    /// What they make, in the same order.
+    /// The objects of the constructors, in the same order.
     pub handles: Vec<Handle>,
-    /// How many of the steps an input has; `None` if there is one only.
+    /// The number of steps of an input; `None` if there is only one step.
     pub count: Option<Slot>,
 }
 
 impl Sequence {
-    /// The steps that an input has.
+    /// Number of steps of an input.
     #[must_use]
     pub fn len(&self, x: &[u8]) -> usize {
         self.count.map_or(1, |slot| (slot.get(x) as usize).clamp(1, self.steps.len()))
@@ -174,58 +175,58 @@ impl Sequence {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Block {
-    /// How C would write the pointer to it: `s`, `s->next`. Empty for the frame.
+    /// The pointer to the block in C notation: `s`, `s->next`. Empty for the frame.
     pub path: String,
-    /// The call that it belongs to.
+    /// The call that the block belongs to.
     pub owner: Owner,
-    /// Type of its elements; of the frame it is not used.
+    /// Type of its elements; not used for the frame.
     pub element: TypeId,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub stride: usize,
-    /// Elements that there is memory for.
+    /// Number of elements that there is memory for.
     pub capacity: usize,
-    /// How many of them an input has.
+    /// Number of elements in an input.
     pub length: Length,
     /// The rule behind `length`.
     pub rule: Rule,
     /// How the size is known.
     pub origin: Origin,
-    /// It is a string: all from the first 0 on is 0, and so is the last element.
+    /// Whether the block is a string: all elements from the first 0 on are 0, and so is the last element.
     pub is_string: bool,
-    /// Its last element is 0, and others may be, too: the characters of a `std::string`.
+    /// Whether the last element is 0, and others may be 0, too: the characters of a `std::string`.
     pub is_terminated: bool,
-    /// The elements of an object of this class of the C++ library.
+    /// The class of the C++ library object that the elements belong to, if any.
     pub part_of: Option<Class>,
-    /// It has no elements, and would have this size if a call used it.
+    /// The size that the block gets if a call uses it. Until then it has no elements.
     pub put_off: Option<Size>,
-    /// The callee must not write there.
+    /// Whether the callee must not write to the block.
     pub is_const: bool,
-    /// Nothing of it is in an input.
+    /// Whether no part of the block is in an input.
     pub is_output: bool,
-    /// By their places in the block.
+    /// Bytes that are copied from the input, in the order of their offsets in the block.
     pub copies: Vec<Copy>,
-    /// Likewise.
+    /// Numbers that are converted, in the same order.
     pub converted: Vec<Converted>,
-    /// Likewise.
+    /// Pointers, in the same order.
     pub pointers: Vec<Pointer>,
-    /// What is in it besides; zeros if it is empty.
+    /// The content of the other bytes; zeros if it is empty.
     pub initial: Box<[u8]>,
 }
 
 impl Block {
-    /// Bytes that there is memory for.
+    /// Size of its memory in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.capacity * self.stride
     }
 
-    /// Does an object of the C++ library free it?
+    /// Whether an object of the C++ library frees the block.
     #[must_use]
     pub fn is_owned(&self) -> bool {
         self.part_of.as_ref().is_some_and(Class::owns)
     }
 
-    /// Elements in an input.
+    /// Number of elements in this input.
     #[must_use]
     pub fn len(&self, x: &[u8]) -> usize {
         self.length.of(x, self.capacity)
@@ -235,18 +236,18 @@ impl Block {
 /// A function that the code under test calls through a pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stub {
-    /// How C would write the pointer.
+    /// The pointer in C notation.
     pub path: String,
-    /// The type of its result.
+    /// The type of the result.
     pub result: TypeId,
-    /// The number that it returns; `None` for nothing or 0.
+    /// The number that the function returns; `None` for nothing or 0.
     pub slot: Option<Slot>,
 }
 
 /// A function of the environment whose results are numbers of an input.
 #[derive(Debug, Clone)]
 pub struct Nondet {
-    /// The function, and where its results lie during a call.
+    /// The function, and the place of its results during a call.
     pub source: Source,
     /// The block with its results.
     pub block: usize,
@@ -257,67 +258,68 @@ pub struct Nondet {
 pub struct Variable {
     /// The variable.
     pub global: Global,
-    /// The block that is copied there: before the first call, or, of a block of one call, before that.
+    /// The block that is copied to the variable: before the first call, or before its own call if it belongs to one.
     pub block: usize,
 }
 
-/// How a function takes its input.
+/// The inputs of a function, and the memory and calls that they become.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// The types that occur.
     pub types: Types,
-    /// The first one is the frame.
+    /// The blocks of memory; the first one is the frame.
     pub blocks: Vec<Block>,
-    /// Per parameter: its type, and its place in the frame.
+    /// For each parameter its type, and its offset in the frame.
     pub parameters: Vec<(TypeId, usize)>,
     /// The frames of the calls of the function under test.
     pub frames: Vec<usize>,
-    /// Functions that it gets.
+    /// Functions that the function under test gets as arguments.
     pub stubs: Vec<Stub>,
     /// The calls, if there is more than one.
     pub sequence: Option<Sequence>,
     /// The block with the text of standard input, if the function can read it. The text ends at the first 0.
     pub input: Option<usize>,
-    /// Standard input is the file of descriptor 0, because not everything reads it through `stdin`.
+    /// Whether standard input is the file of descriptor 0, because some code does not read it through `stdin`.
     pub is_descriptor: bool,
-    /// It is `main`, with the arguments of a program.
+    /// Whether the function is `main`, with the arguments of a program.
     pub is_program: bool,
-    /// Files that it gets.
+    /// Files that the function gets.
     pub files: Vec<File>,
-    /// What it takes from its environment.
+    /// Results of functions of the environment.
     pub nondet: Vec<Nondet>,
-    /// Variables that are inputs, or results.
+    /// Variables that are inputs or results.
     pub globals: Vec<Variable>,
-    /// A result that is a structure: its type and its place in the frame.
+    /// The type and the frame offset of a result that is a structure.
     pub result: Option<(TypeId, usize)>,
     /// The numbers of an input.
     pub layout: Layout,
-    /// Paths of numbers, as C would write them, with the indices of their slots.
+    /// Paths of numbers in C notation, with the indices of their slots.
     pub numbers: Vec<(String, usize)>,
 }
 
 impl Model {
-    /// The block that a pointer in a block leads to.
+    /// The pointer at this offset of a block; `None` if there is none.
     #[must_use]
     pub fn pointer_at(&self, block: usize, at: usize) -> Option<&Pointer> {
         let pointers = &self.blocks[block].pointers;
         pointers.binary_search_by_key(&at, |p| p.at).ok().map(|i| &pointers[i])
     }
 
-    /// Does the function get objects of the C++ library that have elements elsewhere?
+    /// Whether the function gets objects of the C++ library whose elements lie elsewhere.
     #[must_use]
     pub fn has_objects(&self) -> bool {
         let is_of_object = |p: &Pointer| matches!(p.target, Target::End(_) | Target::Count(_) | Target::Own(_));
         self.blocks.iter().any(|b| b.is_owned() || b.pointers.iter().any(is_of_object))
     }
 
-    /// The variable that a block is the content of.
+    /// The variable whose content is this block.
     #[must_use]
     pub fn global_of(&self, block: usize) -> Option<&Global> {
         self.globals.iter().find(|v| v.block == block).map(|v| &v.global)
     }
 
-    /// The input with which the variables are as at the start of the program; `None` if all of its numbers are 0.
+    /// The input with which the variables have their values at the start of the program; `None` if all of its numbers
+    /// are 0.
     #[must_use]
     pub fn at_start(&self) -> Option<Vec<u8>> {
         let mut x = vec![0; self.layout.size()];
@@ -337,18 +339,18 @@ impl Model {
         x.iter().any(|byte| *byte != 0).then_some(x)
     }
 
-    /// Is there a way to call `f` with what the model makes?
+    /// Whether `f` can be called with what the model builds.
     pub(crate) fn can_be_given(&self, f: &Function) -> bool {
         let is_packed = !self.globals.is_empty() && f.call().is_some();
         f.frame_call().is_some() || self.sequence.is_some() || is_packed
     }
 
-    /// Is the pointer null in this input?
+    /// Whether the pointer is null in this input.
     #[must_use]
     pub fn is_null(&self, pointer: &Pointer, x: &[u8]) -> bool {
         let is_absent = match pointer.target {
             Target::Null => true,
-            // There is not even its end.
+            // Not even the terminator of the string exists.
             Target::Block(b) => self.blocks[b].is_string && self.blocks[b].len(x) == 0,
             _ => false,
         };

@@ -1,8 +1,8 @@
-//! Paths of numbers and blocks, as C writes them.
+//! Paths of numbers and blocks in C notation.
 
 use super::types::Form;
 
-/// A path with every index replaced: rows of a matrix have one size.
+/// Replaces every index in a path by `[]`: all rows of a matrix have the same size.
 #[must_use]
 pub fn any_index(path: &str) -> String {
     let mut out = String::new();
@@ -15,7 +15,7 @@ pub fn any_index(path: &str) -> String {
     out + rest
 }
 
-/// How C writes a member.
+/// The path of a member in C notation.
 pub(super) fn join(path: &str, member: &str) -> String {
     match (path, member) {
         (_, "") => path.to_owned(),
@@ -25,12 +25,12 @@ pub(super) fn join(path: &str, member: &str) -> String {
     }
 }
 
-/// How C++ writes the call of a member function without arguments.
+/// The call of a member function without arguments in C++ notation.
 pub(super) fn joined_call(object: &str, function: &str) -> String {
     format!("{}()", join(object, function))
 }
 
-/// How C writes an element of a block, as a prefix of its members.
+/// The path of an element of a block in C notation, as a prefix of the paths of its members.
 pub(super) fn element_path(pointer: &str, index: usize, capacity: usize, form: &Form) -> String {
     match form {
         Form::Struct(_) | Form::Union(_) if capacity == 1 => format!("{pointer}->"),

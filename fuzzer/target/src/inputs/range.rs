@@ -1,13 +1,13 @@
-//! Ranges of numbers as the user writes them: `-90..90`, `0..`, `..0.5`, `0x1.8p-1..1`, `finite`.
+//! Ranges of numbers in constraints: `-90..90`, `0..`, `..0.5`, `0x1.8p-1..1`, `finite`.
 
 use penfuzz_mutators::{domain::Domain, view::Kind};
 
-/// A range without its kind. Both ends are included; an end that is left out is the last finite number of the kind.
+/// A range for numbers of any kind. Both ends are included; a missing end is the last finite number of the kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Range {
-    /// Neither NaN nor infinite.
+    /// All numbers that are neither NaN nor infinite.
     Finite,
-    /// From one to the other.
+    /// From the first end to the second; `None` is a missing end.
     Between(Option<End>, Option<End>),
 }
 
@@ -15,7 +15,7 @@ pub enum Range {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct End {
     real: f64,
-    /// `None` when it was written with a fraction or an exponent.
+    /// `None` if it was written with a fraction or an exponent.
     integer: Option<i128>,
 }
 
@@ -42,7 +42,7 @@ impl End {
 }
 
 impl Range {
-    /// Reads `finite`, or two numbers with `..` in between.
+    /// Parses `finite`, or two numbers with `..` between them.
     ///
     /// # Errors
     /// An end is no number, or the range is empty.
@@ -64,16 +64,16 @@ impl Range {
         Ok(Self::Between(least, greatest))
     }
 
-    /// The largest integer of the range; `None` where it has no upper end.
+    /// The largest integer of the range; `None` if its upper end is missing or no integer.
     pub fn greatest_integer(&self) -> Option<i64> {
         let Self::Between(_, Some(end)) = self else { return None };
         end.integer.map(|i| i64::try_from(i).unwrap_or(i64::MAX))
     }
 
-    /// The values of a kind in the range.
+    /// The values of `kind` in the range.
     ///
     /// # Errors
-    /// The end of a sentence about the argument: why there is none.
+    /// The end of a sentence about the argument: why the range has no such value.
     pub fn domain(&self, kind: Kind) -> Result<Domain, String> {
         let none = || format!("has no value in this range: its type has {} bits", kind.bits());
         match self {
@@ -98,13 +98,13 @@ impl Range {
     }
 }
 
-/// The least and the greatest integer of a kind.
+/// The smallest and the largest integer of a kind.
 const fn ends(kind: Kind) -> (i128, i128) {
     let count = 1i128 << kind.bits();
     if kind.is_signed() { (-count / 2, count / 2 - 1) } else { (0, count - 1) }
 }
 
-/// The value of a kind next to an end, on the side of the range.
+/// Rounds an end to a value of the kind, towards the inside of the range. `up` is set for the lower end.
 fn inward(kind: Kind, end: f64, up: bool) -> u64 {
     let raw = kind.from_real(end);
     let rounded = kind.to_real(raw);

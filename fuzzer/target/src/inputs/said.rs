@@ -1,8 +1,9 @@
-//! What the user says about arguments: `a: array[n+1]`, `s: string[..32]`, `x: -90..90`, `y: finite`.
+//! Constraints on arguments: `a: array[n+1]`, `s: string[..32]`, `x: -90..90`, `y: finite`.
 //!
-//! 1. [`Statement::parse`] reads one statement without knowing the function.
-//! 2. [`say`] compares the statements with the inputs of a function and gives them to it. Sizes that are given are neither assumed nor
-//!    probed, and an access beside them is a crash. Ranges become the [domains](penfuzz_mutators::domain) of its layout.
+//! 1. [`Statement::parse`] parses one constraint without knowing the function.
+//! 2. [`say`] checks the constraints against the inputs of a function and stores them there. A size in a constraint is
+//!    neither assumed nor probed, and an access out of its bounds is a crash. Ranges become the
+//!    [domains](penfuzz_mutators::domain) of the layout.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,33 +23,33 @@ use super::{
 };
 use crate::program::{Function, Target, names};
 
-/// Elements of an array that the user gives, at most.
+/// Maximum number of elements of an array in a constraint.
 const MOST_ELEMENTS: usize = 1 << 16;
 
-/// What an argument can be, for messages.
+/// The possible constraints, for messages.
 const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, string[..32], file[..256], a range as -90..90, and finite";
 
-/// The end of the path of the elements of a container, which are named as the container is.
+/// The end of the path of the elements of a container. Constraints name the container itself.
 const DATA: &str = ".data()";
 
-/// What is known of one argument.
+/// The domain that a constraint gives to an argument.
 #[derive(Debug, Clone, PartialEq)]
 enum Domains {
-    /// So many elements.
+    /// Number of elements.
     Array(usize),
-    /// So many elements of a container.
+    /// Range of the number of elements of a container.
     Between(Range),
-    /// As many elements as the integers of the input say.
+    /// Number of elements as a rule over integers of the input.
     Following(Rule),
-    /// Up to so many characters before the end.
+    /// Maximum number of characters of a string, without its terminator.
     Text(usize),
-    /// The name of a file of up to so many characters.
+    /// The name of a file; the value is the maximum number of characters of the file.
     File(usize),
-    /// Numbers.
+    /// Range of a number.
     Numbers(Range),
 }
 
-/// One statement about one argument.
+/// One constraint on one argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     path: String,
@@ -56,10 +57,10 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Reads `NAME: DOMAIN`.
+    /// Parses `NAME: DOMAIN`.
     ///
     /// # Errors
-    /// It is none; the message says what is possible.
+    /// The text is no constraint. The message lists the possible ones.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (path, domain) = text.split_once(':').ok_or_else(|| {
             format!("`{text}` is no statement about an argument; write NAME: DOMAIN, for example `a: array[10]`")
@@ -116,10 +117,10 @@ fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     Some(text.strip_prefix(name)?.trim_start().strip_prefix('[')?.strip_suffix(']')?.trim())
 }
 
-/// The size of an array as a rule, or as a number.
+/// Parses the size of an array: a rule (`Ok`), or a number (`Err`). `None` if it is neither.
 fn rule(text: &str) -> Option<Result<Rule, i64>> {
     let text = without_spaces(text);
-    // The last sign, unless it is that of `->`.
+    // The last sign that is not part of `->`.
     let sign =
         text.char_indices().rfind(|(i, c)| *i > 0 && (*c == '+' || *c == '-' && !text[i + 1..].starts_with('>')));
     let (product, plus) = match sign {
@@ -127,7 +128,7 @@ fn rule(text: &str) -> Option<Result<Rule, i64>> {
         None => (&text[..], 0),
     };
     let factors: Vec<&str> = match product.strip_prefix('*') {
-        // A pointer to the integer.
+        // The integer that a pointer leads to.
         Some(_) => vec![product],
         None => product.split('*').collect(),
     };
@@ -144,14 +145,14 @@ fn rule(text: &str) -> Option<Result<Rule, i64>> {
     }
 }
 
-/// Can it be the path of an argument: `n`, `s->n`, `s.rows[0]`, `*n`?
+/// Whether the text can be the path of an argument: `n`, `s->n`, `s.rows[0]`, `*n`.
 fn is_path(text: &str) -> bool {
     let text = text.strip_prefix('*').unwrap_or(text);
     let is_part = |c: char| c.is_alphanumeric() || "_.[]->()".contains(c);
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(is_part)
 }
 
-/// What is said about the arguments of one function.
+/// The constraints on the arguments of one function.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Said {
     texts: Vec<String>,
@@ -162,10 +163,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// Reads all statements.
+    /// Parses all constraints.
     ///
     /// # Errors
-    /// One is none, or two contradict each other.
+    /// A text is no constraint, or two constraints contradict each other.
     pub fn parse(statements: &[String]) -> Result<Self, String> {
         let mut all = Self { texts: statements.to_vec(), ..Self::default() };
         for text in statements {
@@ -205,7 +206,7 @@ impl Said {
             if all.files.contains_key(&path) {
                 return Err(twice());
             }
-            // Whether it is a result is left to what the code shows, and to probing.
+            // The code and the probing decide whether the block is a result.
             let size = Size { capacity, length, origin: Origin::Given, is_output: true, is_needed: false };
             let is_string = all.strings.contains(&path);
             let known = all.sizes.insert(path.clone(), size.clone());
@@ -219,14 +220,14 @@ impl Said {
         Ok(all)
     }
 
-    /// The statements as the user wrote them.
+    /// The constraints as the user wrote them.
     #[must_use]
     pub fn texts(&self) -> &[String] {
         &self.texts
     }
 
-    /// The size of a block of elements of `stride` bytes; a size that follows an integer has room for `bytes`, or as much as the
-    /// ranges of the integers need.
+    /// The size of a block with elements of `stride` bytes. A size that depends on integers has a capacity of `bytes`,
+    /// or the capacity that the ranges of the integers require.
     pub(super) fn size(&self, path: &str, stride: usize, bytes: usize) -> Option<Size> {
         let mut size = self.sizes.get(path)?.clone();
         if size.capacity > 0 {
@@ -243,39 +244,40 @@ impl Said {
         Some(size)
     }
 
-    /// May characters be a string? Those of which the user says that they are an array are none.
+    /// Whether characters may be a string: not if a constraint declares them as an array.
     pub(super) fn may_be_string(&self, path: &str) -> bool {
         !self.sizes.contains_key(path) || self.strings.contains(path)
     }
 
-    /// Does the user say that it is a string?
+    /// Whether a constraint declares a string.
     pub(super) fn is_string(&self, path: &str) -> bool {
         self.strings.contains(path)
     }
 
-    /// The greatest value that the user says that the integer at this path has.
+    /// The largest integer that a constraint allows at this path.
     pub(super) fn greatest(&self, path: &str) -> Option<usize> {
         usize::try_from(self.range_of(path).and_then(Range::greatest_integer)?).ok()
     }
 
-    /// May the text that a pointer leads to be the name of a file? Not if the user says what it is.
+    /// Whether the text behind a pointer may be the name of a file: not if a constraint gives its size.
     pub(super) fn may_be_file(&self, path: &str) -> bool {
         !self.sizes.contains_key(&any_index(path))
     }
 
-    /// The characters of the file whose name the user says that a pointer leads to.
+    /// Maximum number of characters of the file whose name the pointer leads to; `None` if no constraint declares a
+    /// file.
     pub(super) fn file(&self, path: &str) -> Option<usize> {
         self.files.get(&any_index(path)).copied()
     }
 
-    /// What is said of the number at this path, or of the array in which it is.
+    /// The range of the number at this path, or of the array that contains the number.
     fn range_of(&self, path: &str) -> Option<&Range> {
         let path = any_index(path);
         let array = path.strip_suffix("[]").or_else(|| path.strip_prefix('*'));
         self.ranges.get(&path).or_else(|| self.ranges.get(array?))
     }
 
-    /// The domain of the number at a path, of which `say` has found out that it has one.
+    /// The domain of the number at a path; [`say`] has checked that it exists.
     pub(crate) fn domain(&self, path: &str, kind: Kind) -> Option<Domain> {
         if self.ranges.is_empty() {
             return None;
@@ -284,10 +286,10 @@ impl Said {
     }
 }
 
-/// Gives the function what the user says about its arguments.
+/// Applies constraints to the arguments of the function.
 ///
 /// # Errors
-/// A sentence: a statement cannot be read, names no argument of the function, or does not fit it.
+/// A sentence: a constraint cannot be parsed, names no argument of the function, or does not fit the argument.
 pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<(), String> {
     if statements.is_empty() {
         return Ok(());
@@ -317,9 +319,9 @@ pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Resul
     Ok(())
 }
 
-/// What statements can be about.
+/// The inputs that constraints can refer to.
 struct Inputs {
-    /// Arrays and strings, and whether they are characters.
+    /// Arrays and strings, and whether their elements are characters.
     blocks: Vec<(String, bool)>,
     numbers: Vec<(String, Kind)>,
 }

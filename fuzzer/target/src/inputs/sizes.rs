@@ -5,26 +5,27 @@ use std::{collections::BTreeMap, fmt};
 use penfuzz_mutators::{group::Length, view::Slot};
 use serde::{Deserialize, Serialize};
 
-/// Where a size comes from, the surest last. An access outside a size that is only inferred is no crash: the size is not known.
+/// The source of a size, the most certain last. An access outside of an inferred size is no crash, because the actual
+/// size is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// One element, until an access shows that there must be more.
     Assumed,
-    /// The loops of the function reach so far, and no call touched more.
+    /// The loops of the function extend this far, and no call accessed more.
     Loop,
-    /// The function was called, and touched so many.
+    /// Calls of the function accessed this many elements.
     Probed,
-    /// The function uses the pointer without an index: there is one object.
+    /// The function uses the pointer without an index, so there is one object.
     Single,
-    /// The declaration says it (`double a[static 10]`, a reference).
+    /// The declaration gives the size (`double a[static 10]`, a reference).
     Declared,
-    /// The user said it.
+    /// A constraint gives the size.
     Given,
 }
 
 impl Origin {
-    /// Is an access outside an error of the function?
+    /// Whether an access outside is an error of the function.
     #[must_use]
     pub const fn is_sure(self) -> bool {
         matches!(self, Self::Single | Self::Declared | Self::Given)
@@ -47,23 +48,24 @@ impl fmt::Display for Origin {
 /// The size of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {
-    /// Elements that there is memory for.
+    /// Number of elements that there is memory for.
     pub capacity: usize,
-    /// How many of them there are, by what the input says.
+    /// Number of elements in an input, as a rule over its integers.
     pub length: Rule,
-    /// How it is known.
+    /// How the size is known.
     pub origin: Origin,
-    /// What lies there before the call is a result only: zeros, and nothing of it is in an input.
+    /// Whether the block is a result only: it is zero before the call, and no part of it is in an input.
     pub is_output: bool,
-    /// A call used it although it lies beyond the limits of a model: it is made before other memory.
+    /// Whether a call used the block although it lies beyond the limits of a model. Such a block is built before other
+    /// memory.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_needed: bool,
 }
 
-/// A [`Length`] by the names of parameters.
+/// A [`Length`] in terms of the names of parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rule {
-    /// As many as there is memory for.
+    /// As many elements as there is memory for.
     Full,
     /// `times * n + plus`
     Linear(String, i64, i64),
@@ -72,7 +74,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rule as a function of the input; [`Length::Fixed`] when an integer of that name has no slot.
+    /// The rule as a function of the input; [`Length::Fixed`] if an integer of that name has no slot.
     #[must_use]
     pub fn length(&self, capacity: usize, slot: impl Fn(&str) -> Option<Slot>) -> Length {
         let found = match self {
@@ -83,7 +85,7 @@ impl Rule {
         found.unwrap_or(Length::Fixed(capacity))
     }
 
-    /// The number of elements for these integers; `None` when one is not known.
+    /// The number of elements for these integers; `None` if one of them is unknown.
     pub fn value(&self, of: impl Fn(&str) -> Option<i64>) -> Option<i64> {
         match self {
             Self::Full => None,
@@ -109,5 +111,5 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The sizes of the blocks of a function, by their paths; without an entry a block has its default.
+/// The sizes of the blocks of a function, by path. A block without an entry has its default size.
 pub type Sizes = BTreeMap<String, Size>;

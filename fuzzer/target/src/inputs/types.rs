@@ -11,35 +11,35 @@ use super::{
 };
 use crate::program::{Target, function::kind_of};
 
-/// The number of a type in [`Types`].
+/// Index of a type in [`Types`].
 pub type TypeId = usize;
 
-/// How a number lies in memory.
+/// The representation of a number in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// As in an input.
+    /// The same as in an input.
     Plain(Kind),
-    /// `_Float16`: in an input its 16 bits.
+    /// `_Float16`. An input has its 16 bits.
     F16,
-    /// `long double` of x86: in an input a `double`.
+    /// `long double` of x86. An input has a `double`, and perhaps further bits ([`super::extended`]).
     F80,
-    /// `__float128`: in an input a `double`.
+    /// `__float128`. An input has a `double`.
     F128,
-    /// 128 bits: in an input two integers of 64 bits, the lower one first.
+    /// An integer of 128 bits. An input has two integers of 64 bits, the lower one first.
     Wide {
-        /// Of the whole integer.
+        /// Whether the whole integer is signed.
         signed: bool,
     },
 }
 
-/// What a type is.
+/// The form of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// A number or an enumeration.
     Number(Number),
     /// A pointer or a reference.
     Pointer(TypeId),
-    /// An array, of 0 elements if the declaration leaves their number open.
+    /// An array; 0 elements if the declaration does not give their number.
     Array(TypeId, usize),
     /// A structure or a class.
     Struct(Vec<Member>),
@@ -49,68 +49,68 @@ pub enum Form {
     Union(Vec<Member>),
     /// A function with this type of result.
     Function(TypeId),
-    /// Nothing.
+    /// `void`.
     Void,
-    /// Declared and nowhere defined.
+    /// A type that is declared and nowhere defined.
     Incomplete,
-    /// Nothing that can be made from numbers.
+    /// A type that cannot be built from numbers.
     Other,
 }
 
 /// A member of a structure or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Empty if it has none.
+    /// The name; empty if the member has none.
     pub name: String,
     /// Its type.
     pub of: TypeId,
-    /// Bits from the start.
+    /// Offset from the start, in bits.
     pub offset: usize,
-    /// Of a bit-field; else 0.
+    /// Number of bits of a bit-field; 0 for other members.
     pub bits: usize,
-    /// A pointer that the program compares with null.
+    /// Whether it is a pointer that the program compares with null.
     pub nullable: bool,
 }
 
 /// A type without typedefs and qualifiers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Type {
-    /// As C writes it; empty if it has no name.
+    /// The name in C notation; empty if the type has none.
     pub name: String,
-    /// What it is.
+    /// The form of the type.
     pub form: Form,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Bits of [`type_flag`].
+    /// Flags: bits of [`type_flag`].
     pub flags: u32,
-    /// Name and value of the enumerators, if it is an enumeration.
+    /// Names and values of the enumerators, if it is an enumeration.
     pub enumerators: Vec<(String, i64)>,
-    /// The translation unit of the function declares it, and another one defines it.
+    /// Whether the translation unit of the function only declares the type, and another one defines it.
     pub is_foreign: bool,
 }
 
 impl Type {
-    /// Has it this flag, one of [`type_flag`]?
+    /// Whether the type has this flag, one of [`type_flag`].
     #[must_use]
     pub const fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
     }
 
-    /// Is it a complex number?
+    /// Whether it is a complex number.
     #[must_use]
     pub const fn is_complex(&self) -> bool {
         self.has(type_flag::COMPLEX)
     }
 }
 
-/// The types that one function's parameters lead to.
+/// The types that the parameters of one function lead to.
 #[derive(Debug, Clone, Default)]
 pub struct Types {
     all: Vec<Type>,
 }
 
 impl Types {
-    /// Adds the type of a byte, for memory of no type.
+    /// Adds the type of a byte, for untyped memory.
     pub(super) fn add_byte(&mut self) -> TypeId {
         self.add_u8("unsigned char", 0)
     }
@@ -120,7 +120,7 @@ impl Types {
         self.add_u8("char", type_flag::CHAR)
     }
 
-    /// Adds the type of numbers of this kind, by a name of C.
+    /// Adds the type of numbers of this kind, with a name of C.
     pub(super) fn add_kind(&mut self, kind: Kind, name: &str) -> TypeId {
         let form = Form::Number(Number::Plain(kind));
         self.all.push(Type {
@@ -149,27 +149,27 @@ impl core::ops::Index<TypeId> for Types {
     }
 }
 
-/// The definitions of structures in all translation units, by their names.
+/// The definitions of structures in all translation units, by name.
 type Definitions = HashMap<String, *const abi::Type>;
 
 /// Reads types, each once.
 pub(super) struct Reader<'a> {
     target: &'a Target,
-    /// Made when a type lacks its definition.
+    /// Collected when the first type lacks its definition.
     definitions: Option<Definitions>,
-    /// What `void *` members lead to; `None`: bytes.
+    /// The types that `void *` members lead to; with `None` they lead to bytes.
     casts: Option<Casts<'a>>,
     known: HashMap<*const abi::Type, TypeId>,
     pub types: Types,
 }
 
 impl<'a> Reader<'a> {
-    /// With the `void *` members as the code of the function has them.
+    /// Creates a reader. `casts` has the `void *` members as the code of the function uses them.
     pub fn new(target: &'a Target, casts: Option<Casts<'a>>) -> Self {
         Self { target, definitions: None, casts, known: HashMap::new(), types: Types::default() }
     }
 
-    /// The type of a record; `None` without one.
+    /// The type of a record; `None` if the record is null.
     pub fn read(&mut self, record: *const abi::Type) -> Option<TypeId> {
         if record.is_null() {
             return None;
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         }
         let id = self.types.all.len();
         self.known.insert(record, id);
-        // Before what it leads to: a list leads to itself.
+        // Added before the types that it leads to, because a list leads to itself.
         self.types.all.push(Type {
             name,
             form: Form::Other,
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The pointer type that a function shows for a `void *` member.
+    /// The pointer type that the code shows for a `void *` member.
     fn shown(&mut self, structure: &abi::Type, member: &abi::Member) -> Option<TypeId> {
         let pointer = self.casts.as_ref()?.at(structure, member.offset as usize / 8)?;
         // SAFETY: a constant of the loaded file, and so is what it leads to.

@@ -1,9 +1,11 @@
-//! What `void *` point to, by what the code does with them: the findings of the compiler pass (`pass/voids.cc`) for one function.
+//! The types that `void *` point to, as the code uses them: the findings of the compiler pass (`pass/voids.cc`) for one
+//! function.
 //!
-//! A parameter has a type that its function shows. What a member of a structure leads to may differ from function to function, as
-//! `Data` of a stage of some pipeline does. So what counts is, in this order, what the function itself does with the member, what the
-//! functions do that it calls directly, and what all functions agree on. Where there is a contradiction, memory stays bytes. Only functions
-//! of the same translation unit count: a test of the function must be able to name the type.
+//! The type of a parameter is shown by its own function. The type behind a member of a structure may differ between
+//! functions, for example `Data` of a stage of some pipeline. The order of precedence is: the use in the function
+//! itself, the uses in the functions that it calls directly, a use that all functions agree on. If uses contradict each
+//! other, the memory stays bytes. Only functions of the same translation unit count: a test of the function must be
+//! able to name the type.
 
 use std::{collections::HashMap, ffi::CStr};
 
@@ -11,18 +13,19 @@ use penfuzz_abi::{self as abi, type_kind};
 
 use crate::program::{Function, Target};
 
-/// A structure. One without a name is that of its record.
+/// A structure, identified by its name, or by its record if it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Structure {
     Named(Vec<u8>),
     Record(*const abi::Type),
 }
 
-/// Of the members at these bytes of structures the pointer types that stand for `void *`; `None` where functions contradict each other.
+/// The pointer types that replace `void *` in members, by structure and byte offset; `None` if functions contradict
+/// each other.
 pub(crate) type Members = HashMap<(Structure, u64), Option<*const abi::Type>>;
 
 impl Structure {
-    /// That of this record; `None` for null.
+    /// The structure of a record; `None` if the record is null.
     fn of(record: *const abi::Type) -> Option<Self> {
         // SAFETY: null, or a constant of the loaded file, which stays loaded.
         let name = unsafe { record.as_ref() }?.name;
@@ -32,14 +35,14 @@ impl Structure {
     }
 }
 
-/// What is known about the members of structures in one function.
+/// The types behind `void *` members of structures, for one function.
 pub(super) struct Casts<'a> {
     own: Members,
     called: Members,
     all: Option<&'a Members>,
 }
 
-/// What the functions of each translation unit agree on, by its source.
+/// The types that all functions of a translation unit agree on, by source file.
 pub(crate) type Units = HashMap<&'static str, Members>;
 
 impl<'a> Casts<'a> {
@@ -51,7 +54,7 @@ impl<'a> Casts<'a> {
         Self { own: members([f]), called: members(called.filter(|g| g.unit() == unit)), all: all.get(unit) }
     }
 
-    /// The pointer type for the `void *` at this byte of the structure of this record; `None` if the code shows none.
+    /// The pointer type of the `void *` at this byte of a structure; `None` if the code shows none.
     pub fn at(&self, structure: *const abi::Type, byte: usize) -> Option<*const abi::Type> {
         let key = (Structure::of(structure)?, byte as u64);
         *[Some(&self.own), Some(&self.called), self.all].into_iter().flatten().find_map(|level| level.get(&key))?
@@ -77,7 +80,7 @@ fn members<'f>(functions: impl IntoIterator<Item = &'f Function>) -> Members {
     found
 }
 
-/// Do records, perhaps of different translation units, describe one type?
+/// Whether two records, perhaps of different translation units, describe the same type.
 fn is_same(a: *const abi::Type, b: *const abi::Type) -> bool {
     // SAFETY: null, or constants of the loaded file.
     let (Some(left), Some(right)) = (unsafe { a.as_ref() }, unsafe { b.as_ref() }) else { return a == b };

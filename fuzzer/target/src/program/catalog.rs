@@ -1,4 +1,4 @@
-//! What functions a target has, and which of them can be under test: for people, and for recipes of suites.
+//! The functions of a target, and which of them can be tested: for listings and for recipes of suites.
 
 use serde::Serialize;
 
@@ -18,33 +18,33 @@ pub struct Entry {
     pub name: String,
     /// Name for the linker.
     pub symbol: String,
-    /// As C writes it.
+    /// Signature in C syntax.
     pub signature: String,
     /// Source file of the definition.
     pub file: String,
-    /// The file to compile for it: a source that may include the one of the definition, or a library.
+    /// The file to compile for it: a source that may include the file of the definition, or a library.
     #[serde(skip)]
     pub source: String,
     /// Line of the definition, from 1.
     pub line: u32,
-    /// Branches of its sites.
+    /// Number of branches of its conditional sites.
     pub branches: usize,
-    /// Other files cannot call it.
+    /// Whether it has internal linkage, so that other files cannot call it.
     #[serde(rename = "static")]
     pub is_static: bool,
-    /// What its pointers lead to, as far as its code shows without a call.
+    /// The data behind its pointers, as far as known without a call.
     pub inputs: Vec<Described>,
-    /// Functions that could make an object that it changes, for `--init`.
+    /// Functions that could create an object that it changes, for `--init`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub initialisers: Vec<String>,
-    /// Variables that it, or what it calls, reads, for `--global`; those that are inputs already are left out.
+    /// Variables that it or its callees read, for `--global`, except those that are inputs already.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub globals: Vec<String>,
-    /// Why it cannot be under test; `None` when it can.
+    /// Why it cannot be tested; `None` if it can.
     pub obstacle: Option<String>,
 }
 
-/// Every defined function, by file and line, without those of the C++ library.
+/// Returns every defined function except those of the C++ library, ordered by file and line.
 #[must_use]
 pub fn catalog(target: &Target) -> Vec<Entry> {
     let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));

@@ -1,14 +1,14 @@
-//! Decisions: expressions of `&&` and `||` in which several conditions branch, and the ways through them.
+//! Decisions: expressions of `&&` and `||` with several conditions that branch, and the vectors of their evaluations.
 //!
-//! A *vector* is one way: the conditions that are evaluated, with their values, and the outcome of the whole. Vectors are numbered
-//! from 0 as [`penfuzz_abi::Decision`] says.
+//! A *vector* describes one evaluation: the conditions that are evaluated, their values, and the outcome of the
+//! decision. Vectors are numbered from 0 as defined in [`penfuzz_abi::Decision`].
 
 use penfuzz_abi::{self as abi, decided};
 use serde::{Deserialize, Serialize};
 
 use super::{Site, Target};
 
-/// What follows a condition.
+/// The successor of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The condition with this number is evaluated.
@@ -18,7 +18,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// From [`penfuzz_abi::Node::next_true`].
+    /// Converts a value of [`penfuzz_abi::Node::next_true`].
     #[must_use]
     pub fn new(next: u32) -> Self {
         if next >= decided::FALSE { Self::Outcome(next == decided::TRUE) } else { Self::Condition(next as usize) }
@@ -30,15 +30,15 @@ impl Next {
 pub struct Condition {
     /// Its two-way site, as an index into [`super::Target::sites`].
     pub site: usize,
-    /// What follows if it holds.
+    /// The successor if it holds.
     pub if_true: Next,
-    /// What follows if it does not.
+    /// The successor if it does not hold.
     pub if_false: Next,
-    /// Vectors from here if it holds.
+    /// Number of vectors from here if it holds.
     pub on_true: usize,
 }
 
-/// A decision, its conditions in the order of the source.
+/// A decision, with its conditions in source order.
 #[derive(Debug, Clone)]
 pub struct Decision {
     /// At most 64.
@@ -47,27 +47,28 @@ pub struct Decision {
     pub n_vectors: usize,
 }
 
-/// One way through a decision.
+/// One evaluation of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Vector {
-    /// Bit per condition: it is evaluated.
+    /// Bit per condition: whether it is evaluated.
     pub evaluated: u64,
-    /// Bit per condition: it is evaluated and holds.
+    /// Bit per condition: whether it is evaluated and holds.
     pub holds: u64,
     /// The outcome of the decision.
     pub outcome: bool,
 }
 
 impl Vector {
-    /// The conditions that both vectors evaluate, and to different values.
+    /// The conditions that both vectors evaluate to different values, one bit each.
     #[must_use]
     pub const fn differing(&self, other: &Self) -> u64 {
         self.evaluated & other.evaluated & (self.holds ^ other.holds)
     }
 
-    /// The condition that the two vectors show to affect the outcome on its own: the outcomes differ, and of the conditions that both
-    /// evaluate exactly this one. One that a vector does not evaluate is masked there. This is the rule of `llvm-cov`; Chilenski and
-    /// Miller 1994; CAST-6 (masking of short-circuit operators).
+    /// The condition for which the two vectors show an independent effect on the outcome. They do if the outcomes
+    /// differ, and exactly one condition that both evaluate has different values. A condition that a vector does not
+    /// evaluate is masked there. This is the rule of `llvm-cov`; Chilenski and Miller 1994; CAST-6 (masking of
+    /// short-circuit operators).
     #[must_use]
     pub const fn shows(&self, other: &Self) -> Option<u32> {
         let differing = self.differing(other);
@@ -78,7 +79,7 @@ impl Vector {
         }
     }
 
-    /// `T`, `F` or `-` for each of `n` conditions.
+    /// Returns `T`, `F` or `-` (not evaluated) for each of `n` conditions.
     #[must_use]
     pub fn text(&self, n: usize) -> String {
         let letter = |i: usize| match (self.evaluated >> i & 1, self.holds >> i & 1) {
@@ -91,10 +92,11 @@ impl Vector {
 }
 
 impl Decision {
-    /// From the tables of a target. In the place of each condition's site stands its first branch, see [`name_conditions`].
+    /// Reads a decision from the tables of a target. The site of each condition is at first the number of the site's
+    /// first branch; [`name_conditions`] replaces it.
     ///
     /// # Safety
-    /// The record is one of a loaded file whose first action byte is `first_action`.
+    /// `record` must belong to a loaded file whose first action byte is `first_action`.
     pub(super) unsafe fn read(record: &abi::Decision, first_action: *const u8) -> Self {
         // SAFETY: by the contract of this function, an array with its length.
         let nodes = unsafe { core::slice::from_raw_parts(record.nodes, record.n_nodes as usize) };
@@ -135,8 +137,8 @@ impl Decision {
     }
 }
 
-/// Replaces the branches in decisions by the numbers of their sites, and notes at each site the decision that it is a part of. The
-/// sites are in the order of their branches.
+/// Replaces the branches in decisions by the numbers of their sites, and stores at each of these sites its decision.
+/// The sites must be ordered by branch.
 pub(super) fn name_conditions(sites: &mut [Site]) {
     for number in 0..sites.len() {
         let Some(mut decision) = sites[number].decision.take() else { continue };
@@ -149,7 +151,7 @@ pub(super) fn name_conditions(sites: &mut [Site]) {
 }
 
 impl Target {
-    /// Was it compiled with `-fpen-decisions`, and has a decision of several conditions?
+    /// Does the target have decisions? It needs `-fpen-decisions` and a decision of several conditions.
     #[must_use]
     pub fn has_decisions(&self) -> bool {
         self.sites.iter().any(|s| s.decision.is_some())

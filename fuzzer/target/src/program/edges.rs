@@ -1,6 +1,6 @@
-//! The ways between the sites of a function.
+//! The edges of the branch graph of a function.
 
-/// What follows a branch before another site is passed.
+/// What control can reach from a branch before it passes another site.
 #[derive(Debug, Clone, Default)]
 pub struct Edges {
     /// Sites, as indices into [`Target::sites`].

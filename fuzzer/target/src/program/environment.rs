@@ -1,7 +1,8 @@
-//! What a verification task leaves to its environment, by the names of the Competition on Software Verification.
+//! Functions that a verification task expects from its environment, by the names of the Competition on Software
+//! Verification.
 //!
-//! The runtime of a target defines these functions (`compiler-wrapper/runtime/streams.c`), unless the program does. The results of
-//! `__VERIFIER_nondet_int()` and its like are numbers of the input: of each function an array.
+//! The runtime of a target defines these functions (`compiler-wrapper/runtime/streams.c`), unless the program does. The
+//! results of `__VERIFIER_nondet_int()` and similar functions are numbers of the input: an array for each function.
 
 use core::ffi::CStr;
 use std::collections::BTreeSet;
@@ -14,11 +15,11 @@ use super::{Function, Target, function::kind_of, state::without_record};
 /// A function whose results are numbers of the input.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its name.
+    /// The name of the function.
     pub function: String,
     /// The kind of its results.
     pub kind: Kind,
-    /// Where its results lie during a call.
+    /// The record through which its results are passed during a call.
     pub stream: *mut abi::Stream,
 }
 
@@ -28,7 +29,7 @@ pub fn is_provided(name: &str) -> bool {
     matches!(name, "__VERIFIER_assume" | "__VERIFIER_error" | "reach_error") || name.starts_with("__VERIFIER_nondet_")
 }
 
-/// Those that a `function` can call, in the order of the table of the target.
+/// The sources that a `function` can call, in the order of the target's table.
 #[must_use]
 pub fn sources(target: &Target, function: &Function) -> Vec<Source> {
     let names = without_record(function);
@@ -41,8 +42,8 @@ pub fn sources(target: &Target, function: &Function) -> Vec<Source> {
     all.collect()
 }
 
-/// The functions that some code of the target refers to and that only the runtime defines, in alphabetical order: a program that
-/// contains the same code must define them.
+/// The functions that code of the target refers to and that only the runtime defines, in alphabetical order. A program
+/// with the same code must define them.
 #[must_use]
 pub fn provided(target: &Target) -> BTreeSet<String> {
     let lists = target.records().filter_map(|f| {

@@ -1,4 +1,4 @@
-//! A function of the target, as its table describes it.
+//! A function of the target, as described by the function table.
 
 use core::ffi::c_void;
 use std::rc::Rc;
@@ -18,36 +18,37 @@ use super::globals::Global;
 pub struct Parameter {
     /// Name in the source, or `argN` counted from 1.
     pub name: String,
-    /// Type as C writes it.
+    /// Type in C syntax.
     pub type_name: String,
-    /// The kind of the value (or of what is pointed to); `None` when it is not supported.
+    /// The kind of the value (for a pointer, of the pointee); `None` if it is not supported.
     pub kind: Option<Kind>,
-    /// The callee gets the address of one such value.
+    /// Whether the callee gets the address of a value of this kind.
     pub pointer: bool,
-    /// Place in the input, in bytes.
+    /// Offset in the input, in bytes.
     pub offset: usize,
-    /// Place of what the pointer points to in [`penfuzz_executor::Evaluator::output`], in bytes, a multiple of 16.
+    /// Offset of the pointee in [`penfuzz_executor::Evaluator::output`], in bytes, a multiple of 16.
     pub cell: usize,
-    /// Place of the same in the output area of the thunk: bytes from its start.
+    /// Offset of the pointee in the output area of the thunk, in bytes.
     pub place: usize,
-    /// Bytes of a structure that the callee fills in, of which nothing is in the input; 0 for any other parameter.
+    /// Size in bytes of a structure that the callee fills in and that has no bytes in the input; 0 for any other
+    /// parameter.
     pub output_size: usize,
 }
 
 impl Parameter {
-    /// The callee fills in a structure: nothing of the parameter is in the input.
+    /// Is this a structure that the callee fills in? Such a parameter has no bytes in the input.
     #[must_use]
     pub fn is_output(&self) -> bool {
         self.output_size > 0
     }
 
-    /// Bytes of the memory that the callee gets the address of: a whole cell for a number.
+    /// Size in bytes of the memory whose address the callee gets; a complete cell for a number.
     #[must_use]
     pub fn block_size(&self) -> usize {
         if self.is_output() { self.output_size } else { abi::CELL_BYTES }
     }
 
-    /// The type of the value: what is pointed to for a pointer, without qualifiers.
+    /// The type of the value without qualifiers; for a pointer, that of the pointee.
     #[must_use]
     pub fn value_type(&self) -> &str {
         let t = if self.pointer { pointee(&self.type_name).unwrap_or(&self.type_name) } else { &self.type_name };
@@ -56,7 +57,7 @@ impl Parameter {
     }
 }
 
-/// The type that a pointer or a reference is to, by the text of its type.
+/// Returns the type that a pointer or a reference refers to, derived from the text of its type.
 #[must_use]
 pub fn pointee(type_name: &str) -> Option<&str> {
     [" *", " &", " &&"].iter().find_map(|end| type_name.strip_suffix(end))
@@ -66,30 +67,30 @@ pub fn pointee(type_name: &str) -> Option<&str> {
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Shape {
-    /// Null without debug information. Of a `void *` the pointer type that the code shows, if it shows one.
+    /// Null without debug information. For a `void *`: the pointer type that the code casts it to, if any.
     pub record: *const abi::Type,
-    /// The type as it is declared.
+    /// The declared type.
     pub declared: *const abi::Type,
-    /// Place in the frame, in bytes.
+    /// Offset in the frame, in bytes.
     pub frame: usize,
-    /// The function compares it with null.
+    /// Whether the function compares it with null.
     pub nullable: bool,
-    /// The function reads what it points to before it writes it, as far as is known.
+    /// Whether the function may read the pointee before it writes it.
     pub reads: bool,
-    /// There may be an array, as far as is known.
+    /// Whether the pointee may be an array.
     pub indexes: bool,
-    /// Bytes that the declaration promises; 0 if it promises none.
+    /// Number of bytes guaranteed by the declaration; 0 if there is no guarantee.
     pub promised: usize,
-    /// A file is opened by the name that it points to.
+    /// Whether a file is opened by the name that it points to.
     pub names_file: bool,
-    /// How far the loops of the function reach, if that is known.
+    /// The number of bytes that loops of the function access, if known.
     pub reach: Option<Reach>,
 }
 
-/// Bytes behind a pointer that loops reach: `times * n + plus`, or `times * n * m + plus`.
+/// Number of bytes behind a pointer that loops access: `times * n + plus`, or `times * n * m + plus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// The numbers of the parameters, the second if there is one.
+    /// The indices of the parameters `n` and `m`.
     pub parameters: (usize, Option<usize>),
     /// The factor.
     pub times: i64,
@@ -105,7 +106,7 @@ impl Reach {
     }
 }
 
-/// A thunk of the function table: arguments at the first pointer, results go to the second.
+/// A thunk of the function table: the first pointer is to the arguments, the second to the results.
 pub type Call = unsafe extern "C-unwind" fn(*const u8, *mut u8);
 
 /// libFuzzer's entry point.
@@ -114,16 +115,16 @@ pub type Harness = unsafe extern "C-unwind" fn(*const u8, usize) -> i32;
 /// How the function takes its input.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry {
-    /// Through the thunk of the function table: fixed-size input, one value per parameter.
+    /// The thunk of the function table: fixed-size input, one value per parameter.
     Thunk(Call),
-    /// The same, in the rounding mode given by the last byte of the input ([`Kind::Rounding`]).
+    /// As `Thunk`, in the rounding mode given by the last byte of the input ([`Kind::Rounding`]).
     Rounded(Call),
-    /// Through the thunk, with no floating-point exception flag raised before: code that reads the flags must not see
-    /// those of earlier calls.
+    /// As `Thunk`, with all floating-point exception flags lowered before the call: code that reads the flags must not
+    /// see those of earlier calls.
     Unflagged(Call),
-    /// Through the thunk that takes a frame ([`crate::inputs`]).
+    /// The thunk that takes a frame ([`crate::inputs`]).
     Frame(Call),
-    /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, seen as doubles.
+    /// `int LLVMFuzzerTestOneInput(const uint8_t *, size_t)`: any bytes, interpreted as doubles.
     Harness(Harness),
 }
 
@@ -139,21 +140,21 @@ pub struct Function {
     pub file: String,
     /// Line of the definition.
     pub line: u32,
-    /// Internal linkage.
+    /// Whether it has internal linkage.
     pub is_static: bool,
-    /// Result type as C writes it.
+    /// Result type in C syntax.
     pub result_type: String,
-    /// Kind of the result; `None` for void and for what is no scalar.
+    /// Kind of the result; `None` for void and for a type that is not scalar.
     pub result_kind: Option<Kind>,
-    /// In order.
+    /// The parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// Bytes of the arguments in an input.
+    /// Size of the arguments in an input, in bytes.
     pub input_size: usize,
-    /// Bytes of the output area of the thunk.
+    /// Size of the output area of the thunk, in bytes.
     pub output_size: usize,
     /// Indices of its sites in [`super::Target::sites`].
     pub sites: core::ops::Range<usize>,
-    /// What follows its entry.
+    /// What control can reach from its entry.
     pub entry_edges: super::Edges,
     /// Floating-point constants of its body, as bits of doubles.
     pub floats: Vec<u64>,
@@ -161,22 +162,22 @@ pub struct Function {
     pub integers: Vec<i64>,
     /// Constant strings and characters that its body compares with.
     pub tokens: Vec<Vec<u8>>,
-    /// An input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
+    /// Whether an input ends with the rounding mode of the call, see [`super::Target::with_rounding`].
     pub has_rounding: bool,
-    /// Its file reads the floating-point exception flags, or changes the environment.
+    /// Whether its file reads the floating-point exception flags, or changes the environment.
     pub uses_environment: bool,
-    /// How inputs become structures, arrays and strings; `None` when all parameters are numbers, or pointers to one that the callee
-    /// reads or writes.
+    /// How inputs are decoded to structures, arrays and strings; `None` if all parameters are numbers, or pointers to
+    /// one number that the callee reads or writes.
     pub model: Option<Rc<Model>>,
-    /// What the user says about the arguments.
+    /// The user's declarations about the arguments.
     pub said: Rc<Said>,
-    /// The most calls of one input, from 1.
+    /// The maximum number of calls per input, from 1.
     pub calls: usize,
-    /// Its calls are to show which memory it uses ([`crate::inputs`]).
+    /// Whether its calls only probe which memory it uses ([`crate::inputs`]).
     pub is_probed: bool,
-    /// The function that makes the object of the calls, by its number, if the user names one.
+    /// The index of the function that creates the object of the calls (`--init`), if any.
     pub init: Option<usize>,
-    /// The variables that are inputs because the user names them.
+    /// The variables that are inputs because of `--global`.
     pub globals: Vec<Global>,
     pub(super) record: *const abi::Function,
     /// Its first instruction.
@@ -184,7 +185,7 @@ pub struct Function {
     pub(super) call: Option<Call>,
 }
 
-/// Bytes of the input of a harness that takes any number: eight doubles.
+/// Size in bytes of the input of a harness, which accepts any size: eight doubles.
 pub const HARNESS_INPUT_SIZE: usize = 64;
 
 impl Function {
@@ -200,17 +201,17 @@ impl Function {
         self.symbol == "main" && !self.is_static
     }
 
-    /// How to call it; `None` when a parameter is not supported.
+    /// How to call it; `None` if a parameter is not supported.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         if self.is_harness() {
-            // SAFETY: the symbol has this type by libFuzzer's convention, and the address comes from the target's own table.
+            // SAFETY: the symbol has this type by libFuzzer's convention, and the address is from the target's table.
             let harness = unsafe { core::mem::transmute::<*const c_void, Harness>(self.address) };
             return Some(Entry::Harness(harness));
         }
         if let Some(model) = &self.model {
             let script = model.sequence.as_ref().map(|_| script::run as Call);
-            // The frame of a function that takes numbers is its packed arguments.
+            // A function that takes only numbers needs no frame thunk: its frame consists of the packed arguments.
             return script.or_else(|| self.frame_call()).or(self.call).map(Entry::Frame);
         }
         self.call.map(match (self.has_rounding, self.uses_environment) {
@@ -220,8 +221,8 @@ impl Function {
         })
     }
 
-    /// The bits of the last byte of an input that are its rounding mode ([`Kind::Rounding`]); 0 when it has none. Raised exception flags
-    /// are an input only of what reads them.
+    /// The bits of the last byte of an input that hold the rounding mode ([`Kind::Rounding`]); 0 if it has none. Raised
+    /// exception flags are an input only of functions that read them.
     #[must_use]
     pub const fn mode_bits(&self) -> u8 {
         match (self.has_rounding, self.uses_environment) {
@@ -231,7 +232,7 @@ impl Function {
         }
     }
 
-    /// Where the numbers lie in an input.
+    /// The layout of the numbers in an input.
     #[must_use]
     pub fn layout(&self) -> Layout {
         if self.is_harness() {
@@ -260,7 +261,7 @@ impl Function {
         self.raw()?.call_frame.map(|call| unsafe { core::mem::transmute::<_, Call>(call) })
     }
 
-    /// Bytes of its frame.
+    /// Size of its frame in bytes.
     pub(crate) fn frame_size(&self) -> usize {
         self.raw().map_or(0, |record| record.frame_size as usize)
     }
@@ -286,20 +287,20 @@ impl Function {
         all.iter().enumerate().map(shape).collect()
     }
 
-    /// The source of its translation unit, as the compiler noted it.
+    /// The source of its translation unit, as recorded by the compiler.
     pub(crate) fn unit(&self) -> &'static str {
         self.raw().map_or("", |_| super::units::unit_of(self))
     }
 
-    /// The types that its code gives to what `void *` point to.
+    /// The types that its code casts `void *` pointers to.
     pub(crate) fn casts(&self) -> &'static [abi::Cast] {
         let Some(record) = self.raw().filter(|record| !record.casts.is_null()) else { return &[] };
         // SAFETY: an array of the loaded file with its length.
         unsafe { core::slice::from_raw_parts(record.casts, record.n_casts as usize) }
     }
 
-    /// The numbers of the structure that a parameter of this name has filled in: name, kind, and place in the output area, in bytes (see
-    /// [`Parameter::place`]). Empty for another parameter.
+    /// The numbers of the structure that a parameter of this name fills in: name, kind, and offset in the output area,
+    /// in bytes (see [`Parameter::place`]). Empty for any other parameter.
     #[must_use]
     pub fn output_members(&self, parameter: &str) -> Vec<(String, Kind, usize)> {
         let found = self.parameters.iter().zip(self.shapes()).find(|(p, _)| p.is_output() && p.name == parameter);
@@ -308,13 +309,13 @@ impl Function {
         })
     }
 
-    /// The type of a result that is a structure, and its place in the frame.
+    /// If the result is a structure: its type, and its offset in the frame.
     pub(crate) fn result_shape(&self) -> Option<(*const abi::Type, usize)> {
         let record = self.result_record().filter(|(_, is_pointer)| !is_pointer)?.0;
         Some((record, self.raw()?.result_frame as usize))
     }
 
-    /// The type of a result that is a pointer.
+    /// If the result is a pointer: its type.
     pub(crate) fn result_pointer(&self) -> Option<*const abi::Type> {
         self.result_record().filter(|(_, is_pointer)| *is_pointer).map(|(record, _)| record)
     }
@@ -326,7 +327,7 @@ impl Function {
         Some((record, kind == abi::type_kind::POINTER))
     }
 
-    /// Does it run when the file is loaded, or is it a part of what does?
+    /// Does it run when the file is loaded (a constructor, or a helper generated for constructors)?
     pub(super) fn is_of_start(&self) -> bool {
         let is_made = ["_GLOBAL__", "__cxx_global_"].iter().any(|start| self.symbol.starts_with(start));
         is_made || self.raw().is_some_and(|record| record.is_constructor != 0)
@@ -337,7 +338,7 @@ impl Function {
         unsafe { self.record.as_ref() }
     }
 
-    /// The functions that are called before it, by their numbers.
+    /// The indices of the functions that are called before it.
     pub fn makers(&self) -> impl Iterator<Item = usize> + '_ {
         let sequence = self.model.as_ref().and_then(|model| model.sequence.as_ref());
         sequence.into_iter().flat_map(|s| s.makers.iter().map(|call| call.function))
@@ -348,7 +349,7 @@ impl Function {
         self.parameters.iter().filter(|p| !p.is_output())
     }
 
-    /// The signature as C writes it.
+    /// The signature in C syntax.
     #[must_use]
     pub fn signature(&self) -> String {
         let params: Vec<String> =
@@ -359,7 +360,7 @@ impl Function {
 }
 
 impl Function {
-    /// A signature without code: it cannot be called, only described (for tests of reports).
+    /// Returns a function without code, which can be described but not called (for tests of reports).
     #[must_use]
     pub fn without_code(result_kind: Option<Kind>, parameters: Vec<Parameter>, entry_edges: super::Edges) -> Self {
         Self {
@@ -393,7 +394,7 @@ impl Function {
     }
 }
 
-/// The mutators' kind of an ABI kind.
+/// Converts a kind of the ABI to the mutators' kind; `None` if there is none.
 #[must_use]
 pub fn kind_of(kind: u32) -> Option<Kind> {
     Some(match kind {
@@ -412,7 +413,8 @@ pub fn kind_of(kind: u32) -> Option<Kind> {
     })
 }
 
-/// The parameters that a pack of C++ expands to have one name in the debug information.
+/// Makes the names of parameters unique: parameters expanded from a C++ parameter pack have the same name in the debug
+/// information.
 pub(super) fn name_apart(all: &mut [Parameter]) {
     for i in 1..all.len() {
         if all[..i].iter().any(|p| p.name == all[i].name) {

@@ -1,4 +1,5 @@
-//! Variables with static storage duration as inputs: which a function reaches, and which of them a test of it can set.
+//! Variables with static storage duration as inputs: which of them a function reaches, and which of those a test can
+//! set.
 
 use core::ffi::{CStr, c_char};
 
@@ -9,11 +10,11 @@ use super::{Function, Target, names, state};
 /// A variable that a function reaches.
 #[derive(Debug, Clone)]
 pub struct Global {
-    /// Name as the source has it where nothing is nested: `ns::limit`.
+    /// Name in the source, with its namespaces: `ns::limit`.
     pub name: String,
-    /// The function, or what it calls, may read it before it writes it.
+    /// Whether the function or a callee may read it before it is written.
     pub is_read: bool,
-    /// One of them may write it.
+    /// Whether the function or a callee may write it.
     pub is_written: bool,
     record: &'static abi::Variable,
 }
@@ -25,13 +26,13 @@ impl Global {
         Self { name, is_read: has(variable_use::READ), is_written: has(variable_use::WRITE), record }
     }
 
-    /// Where it lies.
+    /// The address of the variable.
     #[must_use]
     pub fn address(&self) -> *mut u8 {
         self.record.address.cast()
     }
 
-    /// Bytes.
+    /// Size in bytes.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.record.size as usize
@@ -42,7 +43,7 @@ impl Global {
         self.record.variable_type
     }
 
-    /// What it holds now.
+    /// The current contents.
     pub(crate) fn content(&self) -> Box<[u8]> {
         // SAFETY: a variable of the loaded file with its size; no code of the target runs now.
         unsafe { core::slice::from_raw_parts(self.address(), self.size()) }.into()
@@ -53,7 +54,7 @@ impl Global {
         is_plain(self.shape(), 0)
     }
 
-    /// Why no test of `f` can set it, as the end of a sentence about it; `None` when one can.
+    /// Why no test of `f` can set it, as the end of a sentence about it; `None` if a test can.
     fn obstacle(&self, target: &Target, f: &Function) -> Option<String> {
         let v = self.record;
         let has = |flag| v.flags & flag != 0;
@@ -76,7 +77,7 @@ impl Global {
     }
 }
 
-/// The variables that `f` reaches and that a test of it can set, by place.
+/// The variables that `f` reaches and that a test of it can set, ordered by file and line.
 #[must_use]
 pub fn candidates(target: &Target, f: &Function) -> Vec<Global> {
     let can_be_set =
@@ -84,9 +85,10 @@ pub fn candidates(target: &Target, f: &Function) -> Vec<Global> {
     reached(target, f).into_iter().filter(can_be_set).collect()
 }
 
-/// The variables that are the inputs of a function that has no other: of those that it reaches, the ones of numbers only. What it only
-/// writes is among them: a result. None if it reads none, and with several calls none that it also writes, as it gets its values from
-/// the calls before.
+/// The default inputs of a function without other inputs: of the variables that it reaches, those that consist of
+/// numbers. Variables that it only writes are included, as results. Empty if the function reads none of them. If an
+/// input makes several calls, variables that the function also writes do not count as read, because their values come
+/// from the calls before.
 #[must_use]
 pub fn by_default(target: &Target, f: &Function) -> Vec<Global> {
     if f.is_harness() || f.is_program() || f.is_of_start() {
@@ -97,15 +99,15 @@ pub fn by_default(target: &Target, f: &Function) -> Vec<Global> {
     if all.iter().any(is_input) { all } else { Vec::new() }
 }
 
-/// The variable of this name for inputs of `f`.
+/// Finds the variable of this name for inputs of `f`.
 ///
 /// # Errors
-/// A sentence: `f` reaches no such variable, or no test can set it.
+/// One sentence for the user: `f` reaches no such variable, or no test can set it.
 pub fn named(target: &Target, f: &Function, name: &str) -> Result<Global, String> {
     let all = reached(target, f);
     let is_named = |g: &&Global| names::is_name_of(name, &g.name);
     let mut found: Vec<&Global> = all.iter().filter(is_named).collect();
-    // Several functions may have one of this name.
+    // Several functions may have a local variable of this name.
     if found.len() > 1 {
         found.retain(|g| g.obstacle(target, f).is_none());
     }
@@ -140,7 +142,8 @@ fn offered(target: &Target, f: &Function, name: &str) -> String {
     names::offer(all.iter().map(|g| g.name.as_str()), name)
 }
 
-/// The variables that `f` and the functions before it refer to, directly or through what they call, by place.
+/// The variables that `f` and the functions called before it refer to, directly or through callees, ordered by file and
+/// line.
 fn reached(target: &Target, f: &Function) -> Vec<Global> {
     let mut all: Vec<_> = state::variables_of(target, f).into_iter().map(|(v, uses)| Global::new(v, uses)).collect();
     all.sort_by_key(|g| (text(g.record.file), g.record.line, g.name.clone()));
@@ -151,7 +154,7 @@ fn unit_of(f: &Function) -> String {
     f.raw().map(|record| text(record.unit)).unwrap_or_default()
 }
 
-/// Does something in the translation unit of `f` refer to the variable? Then that declares it.
+/// Is the variable declared in the translation unit of `f`? It is if something there refers to it.
 fn is_declared_beside(target: &Target, f: &Function, v: &'static abi::Variable) -> bool {
     let unit = unit_of(f);
     let functions = target.records().map(|f| (f.unit, f.references));

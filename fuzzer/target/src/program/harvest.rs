@@ -1,16 +1,17 @@
-//! Constants of the program as a dictionary: what code compares with is what inputs should be made of.
+//! Constants of the program as a dictionary, because inputs near the constants in comparisons take new branches.
 
 use penfuzz_mutators::dictionary::Dictionary;
 
 use super::Target;
 
-/// Beginnings of what programs read from standard input: numbers and what separates them.
+/// Tokens for programs that read standard input: numbers and separators.
 const READ: [&[u8]; 8] = [b"0 ", b"1 ", b"2 ", b"3 ", b"10 ", b"-1 ", b"1.5 ", b"\n"];
 
-/// The constants of `function` and of every function that it can call, and numbers as text if it reads standard input.
+/// Returns the constants of `function` and of every function that it can call, and numbers as text if it reads standard
+/// input.
 #[must_use]
 pub fn dictionary(target: &Target, function: usize) -> Dictionary {
-    // Those of the function itself first.
+    // The constants of the function itself come first.
     let called = target.called_by(function);
     let others = (0..called.len()).filter(|f| called[*f] && *f != function);
     let (mut floats, mut integers, mut tokens) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,9 +1,10 @@
-//! What evaluations allocate. The target's runtime takes it from an arena (`runtime/arena.c` of penfuzz-cc), which is cleared before the
-//! next evaluation. So a process can make millions of evaluations of a function that makes an object, and one that writes behind its
-//! memory leaves that of the fuzzer whole.
+//! The heap of evaluations. The target's runtime allocates from an arena (`runtime/arena.c` of penfuzz-cc), which is
+//! cleared before the next evaluation. So a process can run millions of evaluations of a function that creates an
+//! object, and a write beyond an allocation does not damage the heap of the fuzzer.
 //!
-//! There is no arena, and nothing is freed, where memory may still be used: variables with its address are not restored when there is too much state, or
-//! when they are those of another shared library.
+//! If memory may still be in use after an evaluation, there is no arena, and nothing is freed. That is the case if
+//! variables that may hold its address are not restored: there is too much state, or they belong to another shared
+//! library.
 
 use penfuzz_abi::{self as abi, heap};
 
@@ -18,7 +19,7 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// That of a loaded target. `is_restored`: evaluations begin with the variables that it had when it was loaded.
+    /// Creates the heap of a loaded target. `is_restored` says whether variables are reset before each evaluation.
     pub(super) fn of(target: &Target, is_restored: bool) -> Self {
         let is_kept = !is_restored || !outside::libraries(target).is_empty();
         let me = Self { state: target.state(), release: target.release(), is_kept };
@@ -28,7 +29,7 @@ impl Heap {
         me
     }
 
-    /// Frees what the last evaluation has left.
+    /// Frees the allocations of the last evaluation.
     #[inline]
     pub(super) fn free(&self) {
         // SAFETY: the target stays loaded, and does not run now.
@@ -37,12 +38,12 @@ impl Heap {
         }
     }
 
-    /// Forgets what the last evaluation has left, which a fault has ended.
+    /// Abandons the allocations of the last evaluation, which a fault ended.
     pub(super) fn lose(&self) {
         self.end(heap::LOSE);
     }
 
-    /// From now on it comes from the C library.
+    /// Makes evaluations allocate from the C library's heap from now on.
     pub(super) fn use_system(&self) {
         self.end(heap::SYSTEM);
     }

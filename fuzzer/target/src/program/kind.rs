@@ -1,4 +1,4 @@
-//! What the user gave us: recognised by its magic number if it has one, by its extension otherwise.
+//! The kind of a target file, recognised by its magic number if it has one, otherwise by its extension.
 
 use std::{
     fs::File,
@@ -11,7 +11,8 @@ use penfuzz_error::{Error, at, failed};
 /// The forms in which a target may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
-    /// C or C++ source, LLVM bitcode or assembly, which pen-cc compiles first; an archive of objects that pen-cc has compiled.
+    /// C or C++ source, or LLVM bitcode or assembly, which pen-cc compiles first; or an archive of objects that pen-cc
+    /// compiled.
     Source,
     /// An ELF file, expected to be linked by pen-cc.
     Linked,
@@ -19,7 +20,7 @@ pub enum TargetKind {
 
 const SOURCE_EXTENSIONS: [&str; 8] = ["c", "cc", "cpp", "cxx", "c++", "C", "bc", "ll"];
 
-/// How an archive begins.
+/// Magic number of an archive.
 const ARCHIVE: [u8; 4] = *b"!<ar";
 
 /// Is it an archive (`libX.a`)?
@@ -29,10 +30,10 @@ pub fn is_archive(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == ARCHIVE
 }
 
-/// The form of a file.
+/// Returns the kind of a file.
 ///
 /// # Errors
-/// When it is missing, a directory, empty, unreadable, or of no form that can be fuzzed.
+/// If it is missing, a directory, empty, unreadable, or of a kind that cannot be fuzzed.
 pub fn classify(path: &Path) -> Result<TargetKind, Error> {
     let meta = std::fs::metadata(path).map_err(|e| failed(path, "cannot be read", e))?;
     if meta.is_dir() {
@@ -57,10 +58,10 @@ pub fn classify(path: &Path) -> Result<TargetKind, Error> {
     Err(at(path, "is neither C or C++ source (.c .cc .cpp .cxx), LLVM bitcode (.bc .ll), nor a file linked by pen-cc"))
 }
 
-/// The absolute form of a path that exists.
+/// Returns the absolute form of the path of an existing file.
 ///
 /// # Errors
-/// When it cannot be resolved.
+/// If it cannot be resolved.
 pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(|e| failed(path, "cannot be resolved", e))
 }

@@ -18,7 +18,7 @@ use super::{
     undefined::Stubs,
 };
 
-/// One conditional, or one comparison or operation.
+/// One conditional, comparison or operation.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// Index into [`Target::functions`].
@@ -27,7 +27,7 @@ pub struct Site {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// Column, from 1; 0 when unknown.
+    /// Column, from 1; 0 if unknown.
     pub column: u32,
     /// One of [`abi::site_kind`].
     pub kind: u8,
@@ -35,40 +35,41 @@ pub struct Site {
     pub predicate: u8,
     /// One of [`abi::operand`].
     pub operand: u8,
-    /// Bits of an integer operand; of an operation those of its floats.
+    /// Width in bits of an integer operand; for an operation, that of its floats.
     pub width: u8,
-    /// Of an operation, as C writes it; else empty.
+    /// For an operation, its name in C syntax; otherwise empty.
     pub name: String,
-    /// Bit per branch: can it be taken, as far as is known at compile time?
+    /// Bit per branch: 0 if the compiler can exclude the branch.
     pub possible: u32,
     /// One of [`abi::operation`].
     pub operation: u32,
-    /// Of a conditional of an assumption [`abi::ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
+    /// For a conditional of an assumption: [`abi::ASSUMED`], and a bit for each branch that leads to the rejection.
+    /// Otherwise 0.
     pub assumption: u32,
-    /// Number of its first branch; the others follow.
+    /// Number of its first branch; the other branches have the following numbers.
     pub first_branch: usize,
     /// Number of branches.
     pub n_branches: usize,
-    /// Number of its first case among those of the target; the others follow.
+    /// Number of its first case among those of the target; the other cases have the following numbers.
     pub first_case: usize,
-    /// Cases of a switch by rising value: value and branch within the site.
+    /// Cases of a switch, ascending by value: the value, and the branch within the site.
     pub cases: Vec<(i64, usize)>,
-    /// What follows each branch.
+    /// What control can reach from each branch.
     pub edges: Vec<Edges>,
-    /// Of a decision.
+    /// For a decision: its conditions.
     pub decision: Option<Decision>,
-    /// Of a condition: its decision, in [`Target::sites`].
+    /// For a condition: the index of its decision in [`Target::sites`].
     pub part_of: Option<usize>,
 }
 
 impl Site {
-    /// Does control go different ways here?
+    /// Is this a site at which control can go different ways?
     #[must_use]
     pub fn is_conditional(&self) -> bool {
         self.kind <= abi::site_kind::SELECT
     }
 
-    /// Is it a part of an assumption, which is no goal?
+    /// Is it a part of an assumption? Its branches are not goals.
     #[must_use]
     pub const fn is_assumption(&self) -> bool {
         self.assumption != 0
@@ -92,32 +93,33 @@ impl Site {
 pub struct Target {
     /// The file.
     pub path: PathBuf,
-    /// What messages call it: the file, or the source it was compiled from.
+    /// The name for messages: the file, or the source it was compiled from.
     pub name: PathBuf,
     /// Every defined function.
     pub functions: Vec<Function>,
     /// Every site.
     pub sites: Vec<Site>,
-    /// Branches of all sites; a branch is a number below this.
+    /// Number of branches of all sites. A branch is a number below this.
     pub n_branches: usize,
-    /// For each case of a switch, the distance from its value to the nearest one that leads to the default; 0 if this one does.
+    /// For each case of a switch: the distance from its value to the nearest value that leads to the default; 0 if its
+    /// own value does.
     pub to_default: Vec<u32>,
-    /// `SanCov` guards.
+    /// Number of `SanCov` guards.
     pub n_guards: usize,
-    /// Stubs for the symbols that nothing defines.
+    /// Stubs for undefined symbols.
     pub undefined: Stubs,
-    /// The functions that may make objects, by the names of their types; filled when it is needed.
+    /// The functions that may create objects, by the names of the objects' types; filled on first use.
     pub(crate) makers: std::sync::OnceLock<HashMap<Vec<u8>, Vec<usize>>>,
-    /// What the functions of each unit agree on about `void *` members; made when it is needed.
+    /// The types of `void *` members on which the functions of each unit agree; computed on first use.
     pub(crate) casts: std::sync::OnceLock<crate::inputs::voids::Units>,
     tables: *const abi::Tables,
 }
 
 impl Target {
-    /// Loads `path`. Constructors of the target run here.
+    /// Loads `path`. This runs the constructors of the target.
     ///
     /// # Errors
-    /// When the loader refuses the file, or its tables are missing or of another version.
+    /// If the loader refuses the file, or its tables are missing or of another version.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let handle = open(path)?;
         let tables = tables(handle, path);
@@ -138,7 +140,7 @@ impl Target {
                 ),
             ));
         }
-        // SAFETY: the tables are of our version and live as long as the file is loaded, which is for ever.
+        // SAFETY: the tables have the expected version, and live as long as the file is loaded, which is for ever.
         let mut target = unsafe { Reader::new(&*tables).read(path, tables) };
         target.undefined = Stubs::of(path);
         target.undefined.protect(target.base());
@@ -149,15 +151,15 @@ impl Target {
         Ok(target)
     }
 
-    /// The same target under the name that the user gave.
+    /// Sets the name for messages to the one that the user gave.
     #[must_use]
     pub fn named(mut self, name: &Path) -> Self {
         self.name = name.to_path_buf();
         self
     }
 
-    /// The same target with the rounding mode of the floating-point environment as one more number of each input, behind
-    /// the arguments. An input that ends before it is called in the default mode.
+    /// Appends the rounding mode of the floating-point environment to each input, as one more number after the
+    /// arguments. A shorter input without that number is run in the default mode.
     #[must_use]
     pub fn with_rounding(mut self) -> Self {
         for f in &mut self.functions {
@@ -173,7 +175,8 @@ impl Target {
         unsafe { (*self.tables).state }
     }
 
-    /// The action byte of branch 0; `n_branches` bytes. Never null, so that it can begin a slice also when there are none.
+    /// The address of the action byte of branch 0, followed by those of all `n_branches` branches. Never null, so that
+    /// it can start a slice even if there are none.
     #[must_use]
     pub fn actions(&self) -> *mut u8 {
         // SAFETY: the tables stay loaded.
@@ -181,15 +184,16 @@ impl Target {
         if first.is_null() { core::ptr::NonNull::dangling().as_ptr() } else { first }
     }
 
-    /// Frees, or forgets, what evaluations have allocated.
+    /// The runtime's function that frees or abandons the allocations of evaluations.
     pub(super) fn release(&self) -> unsafe extern "C" fn(u32) {
         // SAFETY: the tables stay loaded.
         unsafe { (*self.tables).release }
     }
 
-    /// Opens or closes the gate of the `SanCov` callbacks.
+    /// Enables or disables the `SanCov` callbacks.
     pub fn set_sancov(&self, on: bool) {
-        // SAFETY: the tables stay loaded; the gate is a word of the target that is read without synchronization by this thread.
+        // SAFETY: the tables stay loaded; the gate is a word of the target that only this thread reads, without
+        // synchronization.
         unsafe {
             let gate = (*self.tables).sancov_gate;
             if !gate.is_null() {
@@ -198,7 +202,8 @@ impl Target {
         }
     }
 
-    /// Where the file was mapped: addresses of the target minus this are offsets in the file's address space.
+    /// The address at which the file was mapped. An address of the target minus this is an offset in the file's address
+    /// space.
     #[must_use]
     pub fn base(&self) -> u64 {
         module_of(self.tables as u64).map_or(0, |(base, _)| base)
@@ -226,7 +231,8 @@ impl Target {
         (0..n).map(|i| unsafe { first.add(i) }).collect()
     }
 
-    /// For every function: is it `function`, or called by it, directly or not? Calls through pointers are not followed.
+    /// For every function: whether it is `function`, or called by it, directly or indirectly. Calls through pointers
+    /// are not followed.
     #[must_use]
     pub fn called_by(&self, function: usize) -> Vec<bool> {
         let mut called = vec![false; self.functions.len()];
@@ -241,17 +247,17 @@ impl Target {
         called
     }
 
-    /// The site that holds a branch.
+    /// Returns the index of the site that contains a branch.
     ///
     /// # Panics
-    /// When the branch does not exist.
+    /// If the branch does not exist.
     #[must_use]
     pub fn site_of(&self, branch: usize) -> usize {
         self.sites.partition_point(|s| s.first_branch <= branch) - 1
     }
 }
 
-/// Base address and file of the loaded object that holds an address.
+/// Returns the base address and the file of the loaded object that contains an address.
 #[must_use]
 pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
     // SAFETY: dladdr only looks the address up; the structure is plain data.
@@ -265,7 +271,7 @@ pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
     }
 }
 
-/// The exported function that holds an address.
+/// Returns the exported function that contains an address.
 #[must_use]
 pub fn symbol_of(address: u64) -> Option<String> {
     // SAFETY: as in `module_of`.
@@ -278,7 +284,7 @@ pub fn symbol_of(address: u64) -> Option<String> {
     }
 }
 
-/// Turns the raw tables into owned values.
+/// Converts the raw tables to owned values.
 struct Reader<'a> {
     functions: &'a [abi::Function],
     sites: &'a [abi::Site],
@@ -288,10 +294,10 @@ struct Reader<'a> {
     n_guards: usize,
 }
 
-/// A table that may be absent.
+/// Returns a table that may be absent as a slice.
 ///
 /// # Safety
-/// `first` and `end` are null or bound one array of `T` that lives for ever.
+/// `first` and `end` must be null, or bound one array of `T` that lives for ever.
 unsafe fn between<'a, T>(first: *const T, end: *const T) -> &'a [T] {
     if first.is_null() || end <= first {
         return &[];
@@ -300,7 +306,7 @@ unsafe fn between<'a, T>(first: *const T, end: *const T) -> &'a [T] {
     unsafe { core::slice::from_raw_parts(first, end.offset_from(first) as usize) }
 }
 
-/// An array given by pointer and length.
+/// Returns an array given by pointer and length as a slice.
 ///
 /// # Safety
 /// As [`between`].
@@ -313,7 +319,7 @@ unsafe fn array<'a, T>(first: *const T, n: u32) -> &'a [T] {
 }
 
 /// # Safety
-/// `p` is null or a C string that lives for ever.
+/// `p` must be null, or a C string that lives for ever.
 unsafe fn text(p: *const c_char) -> String {
     if p.is_null() {
         return String::new();
@@ -324,7 +330,7 @@ unsafe fn text(p: *const c_char) -> String {
 
 impl Reader<'_> {
     /// # Safety
-    /// `tables` are complete, of our version, and live for ever.
+    /// `tables` must be complete, of the expected version, and live for ever.
     unsafe fn new(tables: &abi::Tables) -> Self {
         // SAFETY: the linker's section bounds enclose arrays of these types.
         unsafe {
@@ -349,7 +355,7 @@ impl Reader<'_> {
                 self.sites.iter().map(|s| self.site(s)).collect(),
             )
         };
-        // Sections are concatenated alike, so this only asserts what `site_of` relies on.
+        // The linker concatenates both sections in the same order, so this only asserts what `site_of` relies on.
         debug_assert!(sites.is_sorted_by_key(|s: &Site| s.first_branch));
         sites.sort_by_key(|s| s.first_branch);
         decision::name_conditions(&mut sites);
@@ -394,8 +400,8 @@ impl Reader<'_> {
         // SAFETY: arrays and strings of the loaded file.
         unsafe {
             let owner = &*s.function;
-            // The linker keeps one copy of an inline function. Sites of another one, compiled with other macros, are left where
-            // the optimizer has copied it into a caller. Their numbers are not those of the owner's sites.
+            // The linker keeps one copy of an inline function. A copy that was compiled with other macros can be
+            // inlined into a caller, and its sites remain. Their indices are not those of the owner's sites.
             let is_owners = array(owner.sites, owner.n_sites).as_ptr_range().contains(&core::ptr::from_ref(s));
             Site {
                 function: self.function_index(s.function).unwrap_or(0),
@@ -469,7 +475,7 @@ unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
     // SAFETY: strings of the loaded file.
     let mut all: Vec<_> = all.iter().enumerate().map(|(i, p)| unsafe { parameter(i, p) }).collect();
     name_apart(&mut all);
-    // The first cell has the result.
+    // The first cell holds the result.
     let mut cell = abi::CELL_BYTES;
     for p in all.iter_mut().filter(|p| p.pointer) {
         p.cell = cell;

@@ -1,10 +1,11 @@
-//! Files of which only a part is read. The symbols and sections of a target are looked up in several steps when a campaign begins, and a
-//! target may have 60 MB, most of it debug information: a copy for each step would take longer than the steps.
+//! Memory-mapped files, for files of which only a part is read. Several steps at the start of a campaign read symbols
+//! and sections of a target, which may have 60 MB, most of it debug information. To copy the file in each step would
+//! take longer than the steps.
 
 use std::{fs::File, io, ops::Deref, os::fd::AsRawFd, path::Path, ptr, slice};
 
-/// The bytes of a file, mapped into memory: only the pages that are read cost time. The file must not get shorter as long as it is mapped,
-/// as for one that is loaded.
+/// The bytes of a file, mapped into memory: only pages that are accessed are read. The file must not be truncated while
+/// it is mapped; the same holds for a loaded file.
 #[derive(Debug)]
 pub struct MappedFile {
     at: *mut libc::c_void,
@@ -36,7 +37,7 @@ impl Deref for MappedFile {
 
 impl Drop for MappedFile {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's own, and no slice of it outlives it.
+        // SAFETY: the mapping belongs to this value, and no slice of it outlives the value.
         unsafe { libc::munmap(self.at, self.size) };
     }
 }

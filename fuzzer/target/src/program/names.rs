@@ -1,10 +1,10 @@
-//! Names of C++ functions as a person writes them: with their namespaces and classes, which debug information does not give with the name
-//! of a function, and the symbol has in a mangled form.
+//! Qualified names of C++ functions, with their namespaces and classes. Debug information has only the unqualified
+//! name; the symbol contains the qualified name in mangled form.
 
 use crate::program::symbols::demangled;
 
-/// `name` with the scopes of its symbol: `outer::inner::f`. Namespaces without a name are left out. A name of C, or one that is
-/// qualified already, stays as it is.
+/// Returns `name` with the scopes in its symbol: `outer::inner::f`. Anonymous namespaces are omitted. A name of C, or
+/// one that is already qualified, is returned unchanged.
 #[must_use]
 pub fn qualified(name: &str, symbol: &str) -> String {
     if !symbol.starts_with("_Z") || name.contains("::") {
@@ -14,9 +14,9 @@ pub fn qualified(name: &str, symbol: &str) -> String {
     format!("{}{name}", scope(&text, name).unwrap_or_default())
 }
 
-/// What stands before `name` in `outer::inner::name<int>(double)`, behind a type of the result.
+/// Returns the scopes before `name` in `outer::inner::name<int>(double)`, without a result type before them.
 fn scope<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    // The arguments of a template have other spaces than in debug information.
+    // Template arguments are spaced differently in debug information.
     let base = if name.starts_with("operator") { name } else { name.split('<').next()? };
     let (mut depth, mut start) = (0, 0);
     for (i, c) in text.char_indices() {
@@ -43,7 +43,7 @@ pub fn is_name_of(wanted: &str, name: &str) -> bool {
     name.strip_suffix(wanted).is_some_and(|scopes| scopes.is_empty() || scopes.ends_with("::")) && !wanted.is_empty()
 }
 
-/// Is this a function of the C++ library, which its headers bring into every program, or of the compiler?
+/// Is this a function of the C++ library, whose headers add it to every program, or of the compiler?
 #[must_use]
 pub fn is_of_library(name: &str, file: &str) -> bool {
     ["/include/c++/", "/include/g++", "/c++/v1/"].iter().any(|part| file.contains(part))
@@ -52,7 +52,7 @@ pub fn is_of_library(name: &str, file: &str) -> bool {
             .any(|scope| name.starts_with(scope))
 }
 
-/// What a user may have meant by a name that is not among those that are `known`, as the end of a sentence.
+/// Suggests names from `known` for a name that is not among them, as the end of a sentence.
 #[must_use]
 pub fn offer<'a>(known: impl Iterator<Item = &'a str>, wanted: &str) -> String {
     let mut near: Vec<(f64, &str)> = known.map(|name| (likeness(name, wanted), name)).collect();
@@ -66,10 +66,11 @@ pub fn offer<'a>(known: impl Iterator<Item = &'a str>, wanted: &str) -> String {
     if all.is_empty() { "it defines none".to_owned() } else { format!("it has {}", all.join(", ")) }
 }
 
-/// Names of fewer characters are in too many others.
+/// Minimum length of a name that is searched for in other names; shorter ones occur in too many.
 const PART: usize = 3;
 
-/// How like two names are, from 0 to 2: above 1 when one is the other with a prefix or a suffix (`lib_hyp2f1`, `hyp2f1`).
+/// Returns the similarity of two names, from 0 to 2: above 1 if one is the other with a prefix or a suffix
+/// (`lib_hyp2f1`, `hyp2f1`).
 fn likeness(name: &str, wanted: &str) -> f64 {
     let (long, short) = if name.len() >= wanted.len() { (name, wanted) } else { (wanted, name) };
     let is_part = short.len() >= PART && (long.starts_with(short) || long.ends_with(short));

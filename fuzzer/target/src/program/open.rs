@@ -1,4 +1,4 @@
-//! A file as the loader and the ELF format see it, before its tables are read.
+//! Opens a target file with the loader, and reads its ELF format, before its tables are read.
 
 use core::ffi::{CStr, c_void};
 use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path};
@@ -9,8 +9,8 @@ use penfuzz_error::{Error, at};
 
 use super::mapped::MappedFile;
 
-/// The tables in a loaded file; null when it has none. A version script with `local: *` hides them from the loader; the file's own
-/// symbol table, which `strip` removes, still has them.
+/// Returns the tables in a loaded file; null if it has none. A version script with `local: *` hides them from the
+/// loader. The file's own symbol table still has them, unless `strip` removed it.
 #[must_use]
 pub fn tables(handle: *mut c_void, path: &Path) -> *const abi::Tables {
     // SAFETY: `handle` is open; the name is a C string.
@@ -46,8 +46,8 @@ fn address_in(path: &Path) -> Option<usize> {
     usize::try_from(found.address()).ok()
 }
 
-/// Does the file read the floating-point exception flags, or change the environment of later computations? Both take a
-/// function of the C library, or an instruction that sets the control word of SSE.
+/// Does the file read the floating-point exception flags, or change the environment of later computations? Both require
+/// a function of the C library, or an instruction that sets the control word of SSE.
 pub fn uses_environment(path: &Path) -> bool {
     const READ_OR_CHANGE: [&[u8]; 11] = [
         b"fetestexcept",
@@ -68,7 +68,7 @@ pub fn uses_environment(path: &Path) -> bool {
         || file.sections().filter(|s| s.kind() == SectionKind::Text).any(|s| s.data().is_ok_and(sets_control_word))
 }
 
-/// `ldmxcsr` from memory, or the same in AVX's encoding. Other bytes may look like it, which only costs time.
+/// Does the code contain `ldmxcsr` from memory, or its AVX encoding? False positives are possible and only cost time.
 fn sets_control_word(code: &[u8]) -> bool {
     let is_operand = |modrm: u8| modrm >> 3 & 7 == 2 && modrm >> 6 != 3;
     cfg!(target_arch = "x86_64")
@@ -78,10 +78,10 @@ fn sets_control_word(code: &[u8]) -> bool {
         })
 }
 
-/// Loads a file. Its constructors run here.
+/// Loads a file. This runs its constructors.
 ///
 /// # Errors
-/// When the loader refuses it.
+/// If the loader refuses it.
 pub fn open(path: &Path) -> Result<*mut c_void, Error> {
     let absolute = super::kind::absolute(path)?;
     let name = CString::new(absolute.as_os_str().as_bytes())
@@ -90,8 +90,8 @@ pub fn open(path: &Path) -> Result<*mut c_void, Error> {
     // SAFETY: loading runs the target's constructors, which the user requested.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if std::process::id() != own {
-        // A constructor has forked, and this is the copy: two must not do the work of one.
-        // SAFETY: ends the copy.
+        // A constructor has forked, and this is the child: it must not do the same work as its parent.
+        // SAFETY: `_exit` takes no pointers and runs no destructors of this program.
         unsafe { libc::_exit(0) };
     }
     if !handle.is_null() {

@@ -1,5 +1,5 @@
-//! Shared libraries that a target calls into: calls are followed within the target file only, so what such a library does is
-//! outside of every scope.
+//! Shared libraries that a target calls. Calls are followed within the target file only, so code of such a library is
+//! never in scope.
 
 use std::{collections::BTreeSet, ffi::CString, os::unix::ffi::OsStrExt, path::Path};
 
@@ -7,8 +7,8 @@ use object::{Object, ObjectSymbol, SymbolKind};
 
 use super::{Target, load::module_of, mapped::MappedFile};
 
-/// Libraries of the compiler and the C library, which nobody expects to be searched: file names up to the first dot behind
-/// `.so`.
+/// Libraries of the compiler and the C library, which users do not expect to be searched: file names up to the first
+/// dot after `.so`.
 const OF_THE_SYSTEM: [&str; 13] = [
     "libc.so",
     "libm.so",
@@ -25,8 +25,9 @@ const OF_THE_SYSTEM: [&str; 13] = [
     "linux-vdso.so",
 ];
 
-/// File names of the shared libraries that define a function which the target file refers to, in alphabetical order, without
-/// those of the system. Which functions of the target refer to them is not known. Empty when the file cannot be read.
+/// Returns the file names of the shared libraries that define a function to which the target file refers, in
+/// alphabetical order, without those of the system. It is unknown which functions of the target refer to them. Empty if
+/// the file cannot be read.
 #[must_use]
 pub fn libraries(target: &Target) -> Vec<String> {
     let Some(names) = undefined_functions(&target.path) else { return Vec::new() };
@@ -49,11 +50,11 @@ pub fn libraries(target: &Target) -> Vec<String> {
     found.into_iter().filter(|name| !is_of_the_system(name)).collect()
 }
 
-/// `operator delete`.
+/// The type of `operator delete`.
 pub type Delete = unsafe extern "C" fn(*mut core::ffi::c_void);
 
 impl Target {
-    /// The `operator delete` of the target; `None` where nothing of it is C++.
+    /// The `operator delete` of the target; `None` if the target contains no C++.
     #[must_use]
     pub fn operator_delete(&self) -> Option<Delete> {
         let path = super::kind::absolute(&self.path).ok()?;
@@ -72,7 +73,7 @@ impl Target {
     }
 }
 
-/// The functions that a file leaves to other files.
+/// Returns the functions to which a file refers without defining them.
 fn undefined_functions(path: &Path) -> Option<Vec<CString>> {
     let bytes = MappedFile::open(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;

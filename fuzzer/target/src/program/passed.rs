@@ -1,10 +1,10 @@
-//! What becomes of a pointer that a function passes on to functions of other translation units. The compiler pass sees one unit, and notes
-//! to whom a parameter is passed; here all units of the target are loaded. What becomes of it in a library that is not instrumented is
-//! not known: it may be read there.
+//! Follows pointers that a function passes to functions of other translation units. The compiler pass sees one unit,
+//! and records which functions a parameter is passed to; here all units of the target are loaded. A library that is not
+//! instrumented is assumed to read the pointee.
 
 use penfuzz_abi as abi;
 
-/// Is what a parameter points to read before it is written, by its function or by those that get the pointer from it?
+/// Does the function, or a function that it passes the pointer to, read the pointee of the parameter before writing it?
 pub(super) fn is_read(p: &abi::Param) -> bool {
     let mut seen = Vec::new();
     is_read_by(p, &mut seen)

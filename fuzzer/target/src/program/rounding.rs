@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which rounding modes of the floating-point environment a function is called in.
+/// The rounding modes of the floating-point environment in which a function is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rounding {
     /// To nearest, the default of every program.
     #[default]
     Nearest,
-    /// Nearest, upward, downward or toward zero: one more argument that the search chooses.
+    /// To nearest, upward, downward or toward zero: one more argument that the search chooses.
     All,
 }
 
@@ -23,14 +23,14 @@ impl Rounding {
         }
     }
 
-    /// Is the mode left alone?
+    /// Is the mode always to nearest?
     #[must_use]
     pub fn is_nearest(&self) -> bool {
         *self == Self::Nearest
     }
 
-    /// What gcc and clang need for sources of which the mode is an input, or nothing: otherwise they compute constants,
-    /// and move operations, as if they were rounded to nearest.
+    /// The flag that gcc and clang need for sources whose rounding mode is an input; `None` if it is not. Without the
+    /// flag they fold constants, and move operations, as if the mode were to nearest.
     #[must_use]
     pub fn flag(self) -> Option<String> {
         (self == Self::All).then(|| "-frounding-math".to_owned())

@@ -1,39 +1,39 @@
-//! The calls of a sequence as one guarded evaluation.
+//! A sequence of calls, run as one guarded evaluation.
 
 use crate::program::function::Call;
 
-/// A call of a sequence.
+/// One call of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The thunk.
     pub call: Call,
     /// Its arguments.
     pub frame: *mut u8,
-    /// Room for its result, 16 bytes.
+    /// The place of its result, 16 bytes.
     pub result: *mut u8,
 }
 
-/// An address that is known when the calls before have been made.
+/// An address in a frame that is known only after an earlier call has returned.
 #[derive(Debug, Clone, Copy)]
 pub struct Patch {
-    /// The number of the call that gets it.
+    /// The index of the call whose frame contains the address.
     pub step: usize,
-    /// Where it comes from.
+    /// Where the address is read from.
     pub from: *const usize,
-    /// Its place in the frame.
+    /// Where in the frame it is written.
     pub to: *mut usize,
 }
 
-/// Memory of the target that a call gets anew.
+/// Memory of the target that is written before a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Filled {
-    /// The number of the call before which it is written.
+    /// The index of the call before which it is written.
     pub step: usize,
-    /// What it gets.
+    /// The bytes to write.
     pub from: *const u8,
-    /// Where it lies.
+    /// The memory of the target.
     pub to: *mut u8,
-    /// Bytes.
+    /// Number of bytes.
     pub size: usize,
 }
 
@@ -42,23 +42,24 @@ pub struct Filled {
 pub struct Script {
     /// Makers first.
     pub steps: Vec<Step>,
-    /// By their steps.
+    /// Ordered by step.
     pub patches: Vec<Patch>,
-    /// By their steps.
+    /// Ordered by step.
     pub filled: Vec<Filled>,
-    /// `errno` behind each step; it is 0 before.
+    /// `errno` after each step; it is set to 0 before.
     pub errnos: Vec<i32>,
-    /// How many of the steps are made in this evaluation.
+    /// Number of steps to run in this evaluation.
     pub n: usize,
-    /// How many of them have begun.
+    /// Number of steps started.
     pub begun: usize,
 }
 
-/// Makes the calls of the [`Script`] at `script`, in order. A call that would get a null pointer from a maker, and all behind it, are not
-/// made. It has the type of a thunk, so the guard calls it as one.
+/// Makes the calls of the [`Script`] at `script`, in order. If a call would get a null pointer from a maker, it and all
+/// later calls are skipped. The function has the type of a thunk, so the guard can call it as one.
 ///
 /// # Safety
-/// `script` is one whose steps have the frames that their thunks need, and variables of the target to fill; nothing else uses it meanwhile.
+/// `script` must point to a [`Script`] whose steps have the frames that their thunks need, and whose variables lie in
+/// the target. Nothing else may use it during the call.
 pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
     #[expect(clippy::cast_ptr_alignment, reason = "it is a script, which has this type as an argument of thunks only")]
     let script = script.cast_mut().cast::<Script>();

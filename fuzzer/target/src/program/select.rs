@@ -1,4 +1,4 @@
-//! Which function to test: by name, or the only one that offers itself.
+//! Selects the function to test: by name, or the only suitable one.
 
 use penfuzz_error::{Error, at};
 
@@ -11,8 +11,8 @@ use crate::inputs::{self, Sizes};
 /// Finds the function under test and checks that it can be called.
 ///
 /// # Errors
-/// When there is no such function (the nearest names are offered), when several match (they are listed with their
-/// signatures), or when a parameter is of a type that cannot be generated.
+/// If there is no such function (the message suggests the nearest names), if several match (the message lists their
+/// signatures), or if a parameter has a type that cannot be generated.
 pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
     let index = find(target, name)?;
     check(target, index)?;
@@ -22,7 +22,7 @@ pub fn select(target: &Target, name: Option<&str>) -> Result<usize, Error> {
 /// Finds the function under test.
 ///
 /// # Errors
-/// As [`select`], but for parameters.
+/// As [`select`], except for parameters.
 pub fn find(target: &Target, name: Option<&str>) -> Result<usize, Error> {
     match name {
         Some(name) => by_name(target, name),
@@ -33,7 +33,7 @@ pub fn find(target: &Target, name: Option<&str>) -> Result<usize, Error> {
 /// Checks that a function can be called.
 ///
 /// # Errors
-/// When it cannot, or when nothing of its parameters is in an input.
+/// If it cannot be called, or if none of its parameters has bytes in an input.
 pub fn check(target: &Target, function: usize) -> Result<(), Error> {
     check_parameters(target, &target.functions[function])
 }
@@ -42,7 +42,7 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
     let mut found = matching(target, |f| is_name_of(name, &f.name) || f.symbol == name || f.signature() == name);
     let whole: Vec<usize> = found.iter().copied().filter(|f| target.functions[*f].name == name).collect();
     if whole.len() == 1 {
-        // Others have the name within a scope.
+        // The other matches have the name within a scope.
         found = whole;
     }
     if found.is_empty() {
@@ -51,7 +51,7 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
     match found[..] {
         [one] => Ok(one),
         [] => Err(unknown(target, name)),
-        // A static function of a header is in each file that includes it; all are the same.
+        // A static function of a header is in each file that includes the header; all copies are the same.
         [first, ..] if found.iter().all(|f| is_copy(&target.functions[*f], &target.functions[first])) => Ok(first),
         _ => {
             let how = if found.iter().all(|f| target.functions[*f].is_static) { "FILE:NAME" } else { "its symbol" };
@@ -62,7 +62,8 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
     }
 }
 
-/// Does `name` have the form `file.c:function` and mean this function? The file may have directories, as many as are needed.
+/// Does `name` have the form `file.c:function` and name this function? The file may be preceded by any number of its
+/// directories.
 fn is_in_file(f: &Function, name: &str) -> bool {
     let Some(colon) = penfuzz_abi::names::single_colons(name).next_back() else { return false };
     let (file, function) = (&name[..colon], &name[colon + 1..]);
@@ -72,7 +73,8 @@ fn is_in_file(f: &Function, name: &str) -> bool {
         && f.file.strip_suffix(file).is_some_and(is_end)
 }
 
-/// A name by which [`select`] finds this function again: its symbol, with its file where others have the same symbol.
+/// Returns a name by which [`select`] finds this function again: its symbol, preceded by its file if other functions
+/// have the same symbol.
 #[must_use]
 pub fn identity(target: &Target, function: usize) -> String {
     let f = &target.functions[function];
@@ -92,7 +94,7 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
     let testable: Vec<usize> =
         public.iter().copied().filter(|i| obstacle(target, &target.functions[*i]).is_none()).collect();
-    // One with arguments first: the others may be there to prepare its state.
+    // Functions with arguments are preferred: the others may only prepare their state.
     let (with_arguments, others): (Vec<_>, Vec<_>) =
         testable.into_iter().partition(|i| !inputs::is_of_globals(target, &target.functions[*i]));
     let testable = if with_arguments.is_empty() { others } else { with_arguments };
@@ -117,7 +119,7 @@ fn matching(target: &Target, wanted: impl Fn(&Function) -> bool) -> Vec<usize> {
     target.functions.iter().enumerate().filter(|(_, f)| wanted(f)).map(|(i, _)| i).collect()
 }
 
-/// How many functions a message lists.
+/// Maximum number of functions listed in a message.
 const LISTED: usize = 20;
 
 fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
@@ -127,7 +129,7 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
         .map(|i| {
             let f = &target.functions[*i];
             if symbols {
-                // Static functions of several files may have one symbol.
+                // Static functions of several files may have the same symbol.
                 let id = if f.is_static { format!("{}:{}", f.file, f.name) } else { f.symbol.clone() };
                 format!("\n  {id}   {} at {}:{}", f.signature(), f.file, f.line)
             } else {
@@ -160,16 +162,16 @@ fn check_parameters(target: &Target, f: &Function) -> Result<(), Error> {
     }
 }
 
-/// Why a function cannot be under test.
+/// The reason why a function cannot be tested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Nothing of its parameters is in an input; why, as the end of a sentence about the function.
+    /// None of its parameters has bytes in an input. The text says why, as the end of a sentence about the function.
     NothingToSearch(String),
-    /// A parameter is of a type that cannot be generated; which one, of which type, and why.
+    /// A parameter has a type that cannot be generated. The text names the parameter and its type, and says why.
     Unsupported(String),
 }
 
-/// Why `f` cannot be under test; `None` when it can.
+/// Returns why `f` cannot be tested; `None` if it can.
 #[must_use]
 pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     if f.is_harness() || f.inputs().next().is_some() && f.entry().is_some() {
@@ -177,7 +179,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     }
     let is_called = f.entry().is_some() || f.frame_call().is_some();
     match inputs::build(target, f, &Sizes::new()) {
-        // Without the frame, there is no way for what a model has besides numbers.
+        // Without a frame thunk, arguments other than numbers cannot be passed.
         Ok(model) if model.can_be_given(f) && !model.layout.is_empty() => None,
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
@@ -186,7 +188,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
     }
 }
 
-/// What a function takes that has no inputs.
+/// Describes the arguments of a function that has no inputs.
 fn only_outputs(f: &Function) -> String {
     let outputs: Vec<String> = f.parameters.iter().map(|p| format!("`{}` of type `{}`", p.name, p.type_name)).collect();
     if outputs.is_empty() {

@@ -1,9 +1,11 @@
-//! What the evaluations of a function share: variables with static storage duration that it can reach. Each evaluation begins with
-//! the values that they had when the target was loaded, so what an input does does not depend on the inputs before it.
+//! The state that evaluations of a function share: variables with static storage duration that it can reach. Before
+//! each evaluation they are reset to their values after loading, so that the result of an input does not depend on
+//! earlier inputs.
 //!
-//! The compiler pass lists for each function what it refers to; following that from the function under test gives every variable
-//! that a call can change. Code that was not compiled by pen-cc has no such list: where it is reached, all writable sections
-//! of the file are restored. What an evaluation has allocated is freed. Files and the C library's own state stay.
+//! The compiler pass lists the references of each function. Following them from the function under test yields every
+//! variable that a call can change. Code that was not compiled by pen-cc has no such list: if it is reached, all
+//! writable sections of the file are restored. Memory that an evaluation allocated is freed. Files and the state of the
+//! C library are not restored.
 
 use core::ffi::{CStr, c_char};
 use std::{
@@ -17,7 +19,7 @@ use penfuzz_abi::{self as abi, variable_flag};
 
 use super::{Function, Target, environment::is_provided, heap::Heap, mapped::MappedFile, stateless};
 
-/// The most that is restored, in bytes: copying more takes longer than most functions that a search can work on.
+/// Maximum number of bytes to restore: copying more takes longer than most functions that a search can handle.
 const MOST: usize = 1 << 26;
 
 /// A variable that keeps its value between two calls.
@@ -29,15 +31,15 @@ pub struct Variable {
     pub line: u32,
     /// Name in the source.
     pub name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// The memory that the evaluations of one function share, and its content before the first of them.
+/// The memory that the evaluations of one function share, and its contents before the first evaluation.
 #[derive(Debug, Default)]
 pub struct SharedState {
     blocks: Vec<Block>,
-    /// Those that are not restored for now.
+    /// The blocks while restoring is disabled.
     idle: Vec<Block>,
     variables: Vec<Variable>,
     is_whole_file: bool,
@@ -52,19 +54,19 @@ struct Block {
     content: Box<[u8]>,
 }
 
-/// What the references lead to.
+/// The functions and variables that references lead to.
 #[derive(Default)]
 struct Reached {
     functions: HashSet<*const abi::Function>,
     variables: HashSet<*const abi::Variable>,
-    /// Bits of [`abi::variable_use`] of all functions.
+    /// Bits of [`abi::variable_use`], combined over all functions.
     uses: HashMap<*const abi::Variable, u32>,
-    /// Without a record, as in the object file.
+    /// Symbols that have no record, by their names in the object file.
     unknown: BTreeSet<Vec<u8>>,
 }
 
 impl SharedState {
-    /// What evaluations of a `function` of the target share. No evaluation may have changed it yet.
+    /// Determines the shared state of `function`. No evaluation may have changed it yet.
     #[must_use]
     pub fn of(target: &Target, function: &Function) -> Self {
         let mut reached = Reached::default();
@@ -108,7 +110,7 @@ impl SharedState {
         me
     }
 
-    /// Gives everything the value that it had before the first evaluation, and frees what the last one has allocated.
+    /// Resets all variables to their values before the first evaluation, and frees the allocations of the last one.
     #[inline]
     pub fn restore(&self) {
         self.free_heap();
@@ -118,7 +120,7 @@ impl SharedState {
         }
     }
 
-    /// Frees what the last evaluation has allocated, and nothing needs any more.
+    /// Frees the allocations of the last evaluation.
     #[inline]
     pub fn free_heap(&self) {
         if let Some(heap) = &self.heap {
@@ -126,21 +128,21 @@ impl SharedState {
         }
     }
 
-    /// Forgets what the last evaluation, which a fault has ended, has allocated: the heap may be inconsistent or locked.
+    /// Abandons the allocations of the last evaluation, which a fault ended: the heap may be inconsistent or locked.
     pub fn lose_heap(&self) {
         if let Some(heap) = &self.heap {
             heap.lose();
         }
     }
 
-    /// From now on what evaluations allocate comes from the C library.
+    /// Makes evaluations allocate from the C library's heap from now on.
     pub fn use_system_heap(&self) {
         if let Some(heap) = &self.heap {
             heap.use_system();
         }
     }
 
-    /// Restores nothing as long as it is off: what restoring costs is measured by that. On at first.
+    /// Enables or disables restoring; enabled by default. Disabling it serves to measure its cost.
     pub fn set_restoring(&mut self, on: bool) {
         if self.blocks.is_empty() == on {
             core::mem::swap(&mut self.blocks, &mut self.idle);
@@ -153,32 +155,32 @@ impl SharedState {
         self.blocks.is_empty()
     }
 
-    /// The variables that the function can reach, by place.
+    /// The variables that the function can reach, ordered by file and line.
     #[must_use]
     pub fn variables(&self) -> &[Variable] {
         &self.variables
     }
 
-    /// Bytes that are restored.
+    /// Number of bytes to restore.
     #[must_use]
     pub fn size(&self) -> usize {
         self.blocks.iter().map(|b| b.content.len()).sum()
     }
 
-    /// Code that pen-cc did not compile is reached, so all of the file's variables are restored.
+    /// Is code reached that pen-cc did not compile, so that all variables of the file are restored?
     #[must_use]
     pub fn is_whole_file(&self) -> bool {
         self.is_whole_file
     }
 
-    /// Nothing that an evaluation does can be seen by a later one, or was left to it by the process before: the function reaches no
-    /// variables, and of other libraries only functions that keep nothing ([`stateless::keeps_nothing`]).
+    /// Are evaluations independent of each other and of the process? They are if the function reaches no variables, and
+    /// of other libraries only functions that keep no state ([`stateless::keeps_nothing`]).
     #[must_use]
     pub fn keeps_nothing(&self) -> bool {
         self.keeps_nothing
     }
 
-    /// There is so much state that it is not restored.
+    /// Is the state too large to be restored?
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         self.is_too_large
@@ -193,7 +195,7 @@ impl Drop for SharedState {
 
 impl Block {
     /// # Safety
-    /// The range is readable and writable, and stays so.
+    /// The range must be readable and writable, and stay so.
     unsafe fn new((address, size): (usize, usize)) -> Self {
         let address = address as *mut u8;
         // SAFETY: by the contract of this function.
@@ -228,13 +230,13 @@ impl Reached {
         }
     }
 
-    /// The record if it is new.
+    /// Returns the record if it was not reached before.
     fn function(&mut self, record: *const abi::Function) -> Option<&'static abi::Function> {
         // SAFETY: null or a record of the loaded file, which is never unloaded.
         unsafe { record.as_ref() }.filter(|_| self.functions.insert(record))
     }
 
-    /// The record if it is new.
+    /// Returns the record if it was not reached before.
     fn variable(&mut self, record: *const abi::Variable) -> Option<&'static abi::Variable> {
         // SAFETY: as in `function`.
         unsafe { record.as_ref() }.filter(|_| self.variables.insert(record))
@@ -248,7 +250,7 @@ impl Reached {
     }
 }
 
-/// The variables that evaluations of a `function` of the target can reach, and bits of [`abi::variable_use`] of each.
+/// The variables that evaluations of `function` can reach, each with its bits of [`abi::variable_use`].
 pub(super) fn variables_of(target: &Target, function: &Function) -> Vec<(&'static abi::Variable, u32)> {
     let mut reached = Reached::default();
     reached.follow(function.record);
@@ -266,7 +268,7 @@ fn described(v: &abi::Variable) -> Variable {
     Variable { file: text(v.file), line: v.line, name: text(v.name), size: v.size }
 }
 
-/// The names by which a program refers to its standard input as a stream of C.
+/// The names by which a program uses standard input as a C stream.
 const STREAM: [&[u8]; 10] = [
     b"stdin",
     b"scanf",
@@ -280,7 +282,8 @@ const STREAM: [&[u8]; 10] = [
     b"gets",
 ];
 
-/// Those that read the file behind it: the system call, and `std::cin` of libstdc++, which keeps the stream that `stdin` was at the start.
+/// The names by which a program reads descriptor 0 itself: the system call `read`, and `std::cin` of libstdc++, which
+/// keeps the original stream of `stdin`.
 const DESCRIPTOR: [&[u8]; 2] = [b"read", b"_ZSt3cin"];
 
 /// How a function reads standard input.
@@ -292,7 +295,7 @@ pub enum Input {
     Descriptor,
 }
 
-/// How a `function` can read standard input; `None` if it cannot.
+/// Returns how `function` can read standard input; `None` if it cannot.
 #[must_use]
 pub fn input_of(function: &Function) -> Option<Input> {
     let names = without_record(function);
@@ -300,14 +303,14 @@ pub fn input_of(function: &Function) -> Option<Input> {
     if has(&DESCRIPTOR) { Some(Input::Descriptor) } else { has(&STREAM).then_some(Input::Stream) }
 }
 
-/// The names of functions and variables that a `function` can reach and that were not compiled by pen-cc.
+/// The names of functions and variables that `function` can reach and that were not compiled by pen-cc.
 pub(super) fn without_record(function: &Function) -> BTreeSet<Vec<u8>> {
     let mut reached = Reached::default();
     reached.follow(function.record);
     reached.unknown
 }
 
-/// The symbols that a `function` of the target can reach and nothing defines, in alphabetical order. There are stubs for them.
+/// The undefined symbols that `function` can reach, in alphabetical order. They have stubs.
 #[must_use]
 pub fn undefined(target: &Target, function: &Function) -> Vec<String> {
     let mut reached = Reached::default();
@@ -320,7 +323,7 @@ pub fn undefined(target: &Target, function: &Function) -> Vec<String> {
     split(target, reached.unknown).0
 }
 
-/// The names of stubs, and the others.
+/// Splits names into those of stubs, and all others.
 fn split(target: &Target, names: BTreeSet<Vec<u8>>) -> (Vec<String>, BTreeSet<Vec<u8>>) {
     let stubs = target.undefined.names();
     let (found, others): (BTreeSet<_>, _) =
@@ -340,7 +343,7 @@ fn has_any(path: &Path, names: &BTreeSet<Vec<u8>>) -> bool {
         .any(|s| s.is_definition() && s.name_bytes().is_ok_and(|n| names.contains(n)))
 }
 
-/// The sections with variables, without those of the pen tables and the state of their runtime: address and size.
+/// The address and size of each section with variables, except the pen tables and the state of their runtime.
 fn writable_ranges(target: &Target) -> Vec<(usize, usize)> {
     let Ok(bytes) = MappedFile::open(&target.path) else { return Vec::new() };
     let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
@@ -359,7 +362,7 @@ fn is_of_variables<'a>(section: &impl ObjectSection<'a>) -> bool {
     is_writable && !is_thread_local && section.name().is_ok_and(|n| !OTHERS.iter().any(|other| n.starts_with(other)))
 }
 
-/// What is left of a range when another one is taken out.
+/// Removes the second range from the first, and returns the parts before and after it.
 fn without((start, size): (usize, usize), (hole, hole_size): (usize, usize)) -> Vec<(usize, usize)> {
     let (end, hole_end) = (start + size, hole + hole_size);
     if hole_end <= start || end <= hole {
@@ -370,18 +373,18 @@ fn without((start, size): (usize, usize), (hole, hole_size): (usize, usize)) -> 
     vec![before, after]
 }
 
-/// The thread-local variables of the loaded file at `base`, of this thread: address and size.
+/// The address and size of this thread's thread-local variables of the file loaded at `base`.
 fn thread_local_range(base: u64) -> Option<(usize, usize)> {
     struct Search {
         base: u64,
         found: Option<(usize, usize)>,
     }
     unsafe extern "C" {
-        /// Takes the number of a module and an offset.
+        /// The argument is the number of a module and an offset.
         fn __tls_get_addr(index: &[usize; 2]) -> *mut c_void;
     }
     unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> i32 {
-        // SAFETY: the loader describes a loaded file; `search` is that of the call below.
+        // SAFETY: the loader describes a loaded file; `search` is the pointer from the call below.
         unsafe {
             let (info, search) = (&*info, &mut *search.cast::<Search>());
             if info.dlpi_addr != search.base {

@@ -1,8 +1,9 @@
-//! Functions of the C library that keep nothing: their result depends on their arguments and what these point to alone, and all that they
-//! change besides is `errno` and the exception flags, which no code can read without a call of another function.
+//! Functions of the C library that keep no state. Their result depends only on their arguments and the data behind
+//! them. Their only side effects are on `errno` and the exception flags, which no code can read without calling another
+//! function.
 
-/// Functions of `<math.h>`, each also with `f` or `l` behind it. Not among them: `lgamma`, which writes `signgam`, and those that read or write
-/// the floating-point environment only.
+/// Functions of `<math.h>`, each also with the suffix `f` or `l`. `lgamma` is not among them, because it writes
+/// `signgam`; nor are functions that only read or write the floating-point environment.
 const MATHEMATICS: [&str; 57] = [
     "acos",
     "acosh",
@@ -63,7 +64,7 @@ const MATHEMATICS: [&str; 57] = [
     "trunc",
 ];
 
-/// Whatever their argument type, without a suffix.
+/// Functions for any argument type, without a suffix.
 const OTHERS: [&str; 22] = [
     "abs",
     "labs",
@@ -89,7 +90,7 @@ const OTHERS: [&str; 22] = [
     "__issignaling",
 ];
 
-/// Does a function of the C library keep nothing from one call to the next?
+/// Is this a function of the C library that keeps no state from one call to the next?
 pub(super) fn keeps_nothing(name: &str) -> bool {
     let of = |list: &[&str], name: &str| list.contains(&name);
     let shorter = name.strip_suffix(['f', 'l']).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! Names for addresses: function, file and line of the target, function and file of a library.
+//! Names of addresses: function, file and line in the target; function and file in a library.
 
 use core::ops::Range;
 use std::{borrow::Cow, path::Path};
@@ -13,16 +13,16 @@ use crate::{
     },
 };
 
-/// What the pass calls its functions that call a function under test.
+/// Prefix of the thunks that the pass emits to call a function under test.
 const THUNK: &str = "__pen_call.";
 
-/// What the names of the runtime in a target begin with.
+/// Prefixes of the names of the runtime in a target.
 const RUNTIME: [&str; 3] = ["__pen_", "__wrap_", "__sanitizer_cov_"];
 
 /// The section with the code of the runtime (`runtime/pen.c`).
 const RUNTIME_SECTION: &str = "pen_runtime";
 
-/// Bytes of code without a line that are passed over.
+/// Maximum number of bytes to search backwards for code with a line.
 const LINELESS_STRETCH: u64 = 64;
 
 /// The names in one target file, mapped at `base`.
@@ -33,19 +33,19 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Of the file at `path`; without its symbols there are offsets only.
+    /// Reads the file at `path`. If it has no symbols, addresses are described by offsets.
     #[must_use]
     pub fn new(path: &Path, base: u64) -> Self {
         Self { base, runtime: runtime(path).unwrap_or_default(), loader: addr2line::Loader::new(path).ok() }
     }
 
-    /// The address as an offset into the target file, if it lies there.
+    /// The offset of the address in the target file, if it lies there.
     #[must_use]
     pub fn inside(&self, address: u64) -> Option<u64> {
         module_of(address).is_some_and(|(base, _)| base == self.base).then(|| address - self.base)
     }
 
-    /// Equal for all offsets in one function.
+    /// Returns a value that is equal for all offsets in one function.
     #[must_use]
     pub fn function_of(&self, offset: u64) -> u64 {
         match self.symbol(offset) {
@@ -54,7 +54,7 @@ impl Symbols {
         }
     }
 
-    /// `function (file:line)` of an offset into the target.
+    /// Returns `function (file:line)` of an offset in the target.
     #[must_use]
     pub fn describe(&self, offset: u64) -> String {
         if offset == 0 {
@@ -69,27 +69,27 @@ impl Symbols {
         }
     }
 
-    /// Is it code of the runtime in the target?
+    /// Does the offset lie in the runtime's code?
     #[must_use]
     pub fn is_of_runtime(&self, offset: u64) -> bool {
         self.runtime.contains(&offset)
     }
 
-    /// Is it code of the pass that calls a function under test?
+    /// Does the offset lie in a thunk?
     #[must_use]
     pub fn is_thunk(&self, offset: u64) -> bool {
         self.symbol(offset).is_some_and(|n| n.starts_with(THUNK))
     }
 
-    /// The function under test that the thunk at this address calls, or holds.
+    /// The function under test that the thunk at this address calls or inlines.
     #[must_use]
     pub fn thunk_of(&self, address: u64) -> Option<String> {
         let symbol = self.symbol(self.inside(address)?)?.strip_prefix(THUNK)?;
         Some(demangled(symbol.into()).into_owned())
     }
 
-    /// The functions at an address of code, the innermost of those that are inlined there first. Nothing for code of penfuzz in
-    /// the target; `None` for what is neither the target's nor a library's.
+    /// The functions at a code address, the innermost inlined function first. Empty for code of penfuzz in the target;
+    /// `None` for an address in neither the target nor a library.
     #[must_use]
     pub fn frames(&self, address: u64) -> Option<Vec<String>> {
         let Some(offset) = self.inside(address) else { return in_library(address).map(|f| vec![f]) };
@@ -102,7 +102,7 @@ impl Symbols {
         Some(if is_ours { Vec::new() } else { vec![self.describe(offset)] })
     }
 
-    /// The same by the debug information of the target; empty when it lacks this address.
+    /// The functions at an offset according to the target's debug information; empty if it lacks this offset.
     fn inlined(&self, offset: u64) -> Vec<String> {
         let mut all = Vec::new();
         let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
@@ -112,15 +112,15 @@ impl Symbols {
                 continue;
             }
             let place = frame.location.and_then(|l| Some((l.file?.to_owned(), l.line.filter(|n| *n > 0)?)));
-            // Optimized code has stretches without a line.
+            // Optimized code has instructions without a line.
             let place = place.or_else(|| self.line(offset));
             all.push(place.map_or_else(|| name.clone().into_owned(), |(file, line)| format!("{name} ({file}:{line})")));
         }
         all
     }
 
-    /// File, line and column of the code at an offset into the target: of the innermost function first, then of the calls
-    /// that were inlined around it. Columns are 0 where they are not known.
+    /// File, line and column of the code at an offset in the target: the innermost inlined function first, then the
+    /// calls around it. An unknown column is 0.
     #[must_use]
     pub fn positions(&self, offset: u64) -> Vec<(String, u32, u32)> {
         let mut all = Vec::new();
@@ -138,7 +138,8 @@ impl Symbols {
         self.loader.as_ref()?.find_symbol(offset)
     }
 
-    /// The source line of an address; optimized code has stretches without one, then that of the code before.
+    /// The source line of an offset. Optimized code has instructions without a line; they get the line of the code
+    /// before.
     fn line(&self, offset: u64) -> Option<(String, u32)> {
         let loader = self.loader.as_ref()?;
         (0..LINELESS_STRETCH).find_map(|back| {
@@ -148,7 +149,7 @@ impl Symbols {
     }
 }
 
-/// Where the runtime's code lies in the file at `path`.
+/// The range of the runtime's code in the file at `path`.
 fn runtime(path: &Path) -> Option<Range<u64>> {
     let bytes = MappedFile::open(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
@@ -156,16 +157,16 @@ fn runtime(path: &Path) -> Option<Range<u64>> {
     Some(section.address()..section.address() + section.size())
 }
 
-/// The name in the source of a mangled name; any other name as it is. Without its prefix a name of C would be taken for the
-/// mangled name of a type: `d` for `double`, `i` for `int`.
+/// Demangles a name. A name that is not mangled is returned unchanged: without the check of its prefix, a name of C
+/// would be demangled as a type: `d` as `double`, `i` as `int`.
 #[must_use]
 pub fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
-    // Of C++ and of older Rust; of newer Rust. Some systems put one more underscore before each name.
+    // Prefixes of C++ and older Rust, and of newer Rust. Some systems prepend another underscore to each name.
     let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
     if is_mangled { addr2line::demangle_auto(name, None) } else { name }
 }
 
-/// `function (file)` of code in a library that exports the function, else `file+0xoffset`.
+/// Returns `function (file)` for code of a library that exports the function, else `file+0xoffset`.
 fn in_library(address: u64) -> Option<String> {
     let (base, path) = module_of(address)?;
     let file = path.file_name()?.to_string_lossy().into_owned();

@@ -1,8 +1,8 @@
 //! Stubs for symbols that neither the sources nor the libraries define.
 //!
-//! A function can be tested although other functions of its file call into code that is not there. The linker names the symbols that it
-//! lacks; each becomes a part of a section of its own, which penfuzz makes inaccessible after loading. So whatever uses a stub,
-//! as a function or as a variable, faults there, and the address names the symbol.
+//! A function can be tested even if other functions of its file call code that is missing. The linker reports the
+//! undefined symbols. Each gets a stub in a special section, which penfuzz makes inaccessible after loading. So any use
+//! of a stub, as a function or as a variable, faults there, and the address identifies the symbol.
 
 use std::{collections::BTreeSet, fmt::Write, path::Path};
 
@@ -13,18 +13,19 @@ use super::mapped::MappedFile;
 /// The section of the stubs.
 pub const SECTION: &str = ".pen_undefined";
 
-/// The largest page of the machine: the section begins and ends with one, so that its protection affects nothing else.
+/// The largest page size of the machine. The section starts and ends at a multiple of it, so that its protection
+/// affects nothing else.
 const PAGE: u64 = if cfg!(target_arch = "x86_64") { 1 << 12 } else { 1 << 16 };
 
-/// Bytes of a stub: elements of an array up to this size have its name.
+/// Size of a stub in bytes. In an array up to this size, the address of each element identifies the symbol.
 const STUB: u64 = 1 << 12;
 
-/// Arguments for the linker of another program that contains the same code: the address of each is 0.
+/// Linker arguments for another program with the same code: they define each symbol as 0.
 pub fn defined_as_zero(stubs: &Stubs) -> impl Iterator<Item = String> {
     stubs.names().into_iter().map(|name| format!("-Wl,--defsym={name}=0"))
 }
 
-/// The symbols that a linker does not find, as GNU ld, gold, lld and mold name them in their messages.
+/// The undefined symbols in the messages of a linker: GNU ld, gold, lld or mold.
 #[must_use]
 pub fn named_by_linker(messages: &str) -> BTreeSet<String> {
     messages.lines().filter_map(named_in).filter(|name| is_symbol(name)).map(str::to_owned).collect()
@@ -38,12 +39,12 @@ fn named_in(line: &str) -> Option<&str> {
     Some(name.trim())
 }
 
-/// A name that an assembler takes between quotes.
+/// Is this a name that an assembler accepts between quotes?
 fn is_symbol(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.$@".contains(c))
 }
 
-/// Assembly that defines them.
+/// Returns assembly that defines stubs for these symbols.
 #[must_use]
 pub fn assembly<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let mut text = format!(".section {SECTION},\"a\"\n.balign {PAGE}\n");
@@ -58,14 +59,14 @@ pub fn assembly<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
 /// The stubs of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stubs {
-    /// Where the section begins and ends in the file's address space.
+    /// Start and end of the section in the file's address space.
     section: (u64, u64),
-    /// Address and name, ascending.
+    /// Address and name of each stub, ascending.
     symbols: Vec<(u64, String)>,
 }
 
 impl Stubs {
-    /// Those of the file at `path`; none where it has no such section.
+    /// Reads the stubs of the file at `path`; empty if it has no such section.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         Self::read(path).unwrap_or_default()
@@ -83,19 +84,19 @@ impl Stubs {
         Some(Self { section: (first, end), symbols: found.into_iter().collect() })
     }
 
-    /// Is there none?
+    /// Are there no stubs?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// The names of all, in alphabetical order.
+    /// The names of all stubs, in alphabetical order.
     #[must_use]
     pub fn names(&self) -> BTreeSet<&str> {
         self.symbols.iter().map(|(_, name)| name.as_str()).collect()
     }
 
-    /// The symbol whose stub holds this offset into the file.
+    /// The symbol whose stub contains this offset in the file.
     #[must_use]
     pub fn at(&self, offset: u64) -> Option<&str> {
         let (first, end) = self.section;
@@ -106,11 +107,12 @@ impl Stubs {
         behind.checked_sub(1).map(|i| self.symbols[i].1.as_str())
     }
 
-    /// Makes them inaccessible in the file that is mapped at `base`. They must begin and end with a page.
+    /// Makes the stubs inaccessible in the file mapped at `base`. Has no effect unless the section starts and ends at
+    /// page boundaries.
     pub fn protect(&self, base: u64) {
         let (first, end) = self.section;
         if first % PAGE == 0 && end % PAGE == 0 && end > first {
-            // SAFETY: the section holds nothing but the stubs, and nothing refers to their content.
+            // SAFETY: the section contains only the stubs, and nothing refers to their contents.
             unsafe { libc::mprotect((base + first) as *mut libc::c_void, (end - first) as usize, libc::PROT_NONE) };
         }
     }

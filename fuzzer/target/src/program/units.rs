@@ -1,8 +1,9 @@
-//! Which translation units a function needs: those that a program must be linked from to call it. A library of hundreds of files
-//! is seldom needed as a whole.
+//! The translation units that a function needs: those that a program must be linked from to call it. A library of
+//! hundreds of files is seldom needed completely.
 //!
-//! A unit is needed when it holds the function, runs code when the file is loaded, or defines what a needed unit refers to. All
-//! of a unit is linked, so all of its references count, also those of functions that are never called.
+//! A unit is needed if it contains the function, runs code when the file is loaded, or defines a symbol to which a
+//! needed unit refers. A unit is linked as a whole, so all its references count, including those of functions that are
+//! never called.
 
 use core::ffi::{CStr, c_char};
 use std::collections::{BTreeSet, HashMap};
@@ -12,8 +13,8 @@ use penfuzz_abi as abi;
 
 use super::{Function, Target, environment::is_provided, mapped::MappedFile};
 
-/// The sources of the translation units that `function` needs, as the compiler noted them; `None` when it may need code that
-/// pen-cc did not compile but that is in the file, whose source is not known.
+/// The sources of the translation units that `function` needs, as recorded by the compiler. `None` if it may need code
+/// in the file that pen-cc did not compile, because the source of that code is unknown.
 #[must_use]
 pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> {
     let units = Units::of(target);
@@ -22,7 +23,7 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
     let mut work: Vec<*const c_char> = target.records().filter(|f| f.is_constructor != 0).map(|f| f.unit).collect();
     // SAFETY: a record of the loaded file, which is never unloaded.
     work.push(unsafe { (*function.record).unit });
-    // SAFETY: likewise.
+    // SAFETY: as above.
     work.extend(function.makers().map(|maker| unsafe { (*target.functions[maker].record).unit }));
     while let Some(unit) = work.pop() {
         let unit = text(unit);
@@ -44,14 +45,14 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
     Some(found)
 }
 
-/// The source of the translation unit that defines `function`, as the compiler noted it.
+/// The source of the translation unit that defines `function`, as recorded by the compiler.
 #[must_use]
 pub fn unit_of(function: &Function) -> &'static str {
     // SAFETY: a record of the loaded file, which is never unloaded.
     text(unsafe { (*function.record).unit })
 }
 
-/// What each unit refers to.
+/// The references of each unit.
 struct Units {
     references: HashMap<&'static str, Vec<&'static abi::References>>,
 }
@@ -69,9 +70,9 @@ impl Units {
 }
 
 enum Reference {
-    /// To this unit.
+    /// A symbol defined in this unit.
     Known(*const c_char),
-    /// To a name in the object file that has no record.
+    /// A symbol without a record, by its name in the object file.
     Named(&'static [u8]),
 }
 
@@ -81,7 +82,7 @@ fn references(r: &'static abi::References) -> impl Iterator<Item = Reference> {
         unsafe { ((*r.functions.add(i)).as_ref().map(|f| f.unit), *r.function_names.add(i)) }
     });
     let variables = (0..r.n_variables as usize).map(|i| {
-        // SAFETY: likewise.
+        // SAFETY: as above.
         unsafe { ((*r.variables.add(i)).as_ref().map(|v| v.unit), *r.variable_names.add(i)) }
     });
     functions.chain(variables).map(|(unit, name)| {
@@ -92,12 +93,12 @@ fn references(r: &'static abi::References) -> impl Iterator<Item = Reference> {
 
 enum Found {
     Unit(*const c_char),
-    /// In another file.
+    /// The symbol is defined in another file.
     Elsewhere,
     NotInstrumented,
 }
 
-/// The symbols that the file defines. One without a record of its own may be a second name of one that has it.
+/// The symbols that the file defines. A symbol without a record may be an alias of one that has a record.
 struct Symbols {
     addresses: HashMap<Vec<u8>, u64>,
     units: HashMap<u64, *const c_char>,
@@ -130,7 +131,7 @@ impl Symbols {
     }
 }
 
-/// A string of the loaded file.
+/// Returns a string of the loaded file.
 fn text(p: *const c_char) -> &'static str {
     // SAFETY: the records' strings live as long as the file is loaded, which is for ever.
     unsafe { CStr::from_ptr(p) }.to_str().unwrap_or_default()

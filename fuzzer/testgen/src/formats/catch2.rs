@@ -12,7 +12,7 @@ use crate::{
     streams::entry,
 };
 
-/// The format. In version 2, `main` comes from the header; in version 3 from a library, which pkg-config names.
+/// The format. In version 2, the header defines `main`; in version 3, a library that pkg-config names.
 pub static FORMAT: Format = Format {
     format: TestFormat::Catch2,
     help: "Catch2, in C++",
@@ -56,7 +56,7 @@ PENFUZZ_HELPER std::string penfuzz_shown(const char *difference)
     main: |report, _| main(report),
 };
 
-/// A whole program has a `main` already, instead of that of the library.
+/// The `main` of a whole program's tests, which cannot use the `main` of the library because the program has its own.
 fn main(report: &Report) -> String {
     if !report.is_program() {
         return String::new();

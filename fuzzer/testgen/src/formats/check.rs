@@ -1,4 +1,4 @@
-//! Check. It runs each test in a process of its own, so that exits and signals are its own kinds of tests.
+//! Check. It runs each test in its own process, so exits and signals are separate kinds of tests.
 
 use std::fmt::Write;
 
@@ -56,7 +56,7 @@ fn test(_: &Report, case: &Case) -> String {
             case.variables,
             bare_call(case, "    ")
         ),
-        // A status of 0 would be that of a test that returns, too.
+        // An exit status of 0 is also that of a test that returns.
         _ => format!("{}{}    ck_abort_msg(\"it returned\");\n", case.variables, bare_call(case, "    ")),
     };
     format!("{}START_TEST(test_{})\n{{\n{body}}}\nEND_TEST\n", title(case), case.name)

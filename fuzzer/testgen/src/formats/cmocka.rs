@@ -24,7 +24,7 @@ pub static FORMAT: Format = Format {
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-/// The header needs these others before it, and has no C++ in it.
+/// cmocka's header needs the other headers before it, and has no `extern "C"`.
 const PARTS: Parts = Parts {
     includes: "\
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-//! What the programs of all frameworks share: head, helpers, and the body of a test.
+//! Parts that the programs of all frameworks share: head, helpers, and the body of a test.
 
 use std::fmt::Write;
 
@@ -18,21 +18,21 @@ use crate::{
 /// The headers of `fork.c` and `child.c`.
 const CHILD_HEADERS: [&str; 4] = ["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"];
 
-/// What a framework adds.
+/// The parts that a framework adds.
 pub struct Parts {
-    /// Its headers.
+    /// The framework's headers.
     pub includes: &'static str,
-    /// Its own helpers, with the macro `PENFUZZ_EXPECT` that takes a difference.
+    /// The framework's helpers, with the macro `PENFUZZ_EXPECT` that takes a difference.
     pub helpers: &'static str,
     /// Helpers that only programs with child processes need.
     pub child_helpers: &'static str,
-    /// One test.
+    /// Writes one test.
     pub test: fn(&Report, &Case) -> String,
-    /// What runs the tests; empty if the framework's library does.
+    /// Writes the code that runs the tests; empty if the framework's library runs them.
     pub main: fn(&Report, &[Case]) -> String,
 }
 
-/// Functions that run a call in a child process and tell how it ended.
+/// Functions that run a call in a child process and return how it ended.
 pub const CHILD: &str = concat!(include_str!("../fork.c"), "\n", include_str!("../child.c"));
 
 /// The text of a program.
@@ -63,7 +63,7 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
     out + &not_called(report)
 }
 
-/// The title of a test, as a comment above it.
+/// The title of a test, as a comment before it.
 pub fn title(case: &Case) -> String {
     format!("/* {}\n * {} */\n", case.title, comment(&case.shown))
 }
@@ -104,7 +104,7 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
     out
 }
 
-/// A call from which an exception must come; the variable `difference` is set.
+/// A call that must throw; the code sets the variable `difference`.
 fn throwing(case: &Case, type_name: &str) -> String {
     let line = |statements: &str| format!("    {statements}\n");
     let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
@@ -116,7 +116,7 @@ fn throwing(case: &Case, type_name: &str) -> String {
     )
 }
 
-/// The call, in its environment, with what is looked at behind it in the variables `result` and `error`.
+/// The call in its environment. Its checked values are in the variables `result` and `error`.
 fn called(case: &Case) -> String {
     let is_looked_at = case.checks.iter().any(|c| c.is_of_result() && c.expected.is_some());
     let result = case.result.as_ref().filter(|_| is_looked_at);
@@ -130,7 +130,7 @@ fn called(case: &Case) -> String {
     case.call_in_its_environment(result.map(String::as_str))
 }
 
-/// The assertion of a value; empty when nothing is expected.
+/// The assertion of a value; empty if nothing is expected.
 fn asserted(check: &Check, integer: fn(&Check, &str) -> String) -> String {
     match (&check.expected, &check.kind) {
         (None, _) => String::new(),
@@ -139,7 +139,7 @@ fn asserted(check: &Check, integer: fn(&Check, &str) -> String) -> String {
     }
 }
 
-/// A call of `expect` with the difference between a value and what is expected.
+/// A call of `expect` with the difference between a value and the expected one.
 fn difference(check: &Check, expect: &str) -> String {
     let Some(expected) = &check.expected else { return String::new() };
     let (label, value) = (string(&check.label), &check.value);
@@ -218,7 +218,7 @@ fn ended(integer: fn(&Check, &str) -> String, value: &str, expected: &str) -> St
     format!("    {}\n", integer(&check, expected))
 }
 
-/// `main` with these statements.
+/// The `main` function with these statements.
 pub fn main(report: &Report, statements: &str) -> String {
     format!("\n{}\n{{\n{statements}}}\n", entry(report, ""))
 }

@@ -1,4 +1,4 @@
-//! `GoogleTest`. What ends the process is a death test, in a suite of its own, as `GoogleTest` recommends it.
+//! `GoogleTest`. A test that ends the process is a death test in a separate suite, as `GoogleTest` recommends.
 
 use penfuzz_report::{model::Report, test_format::TestFormat};
 
@@ -58,7 +58,7 @@ PENFUZZ_HELPER void penfuzz_end_child()
     main: |report, _| main(report),
 };
 
-/// A whole program has a `main` already, instead of that of the library.
+/// The `main` of a whole program's tests, which cannot use the `main` of the library because the program has its own.
 fn main(report: &Report) -> String {
     if !report.is_program() {
         return String::new();

@@ -1,8 +1,9 @@
-//! The formats in which the emitted tests can be written (`--test-format`). A format is one file here and one line in [`FORMATS`].
+//! The formats of emitted tests (`--test-format`). Each format is one file here and one line in [`FORMATS`].
 //!
-//! All formats write the same [cases](super::cases) and accept the same values: floats are compared by their bits or within
-//! [`Report::ulp`], and a NaN equals every NaN. Integers go through the framework's own assertions. For floats and structures no
-//! framework has these rules, so that `differences.c` finds the difference, and the framework reports it.
+//! All formats write the same [cases](super::cases) and accept the same values: floats are compared by their bits or
+//! within [`Report::ulp`], and a NaN equals every NaN. Integers are compared by the framework's own assertions. No
+//! framework has these rules for floats and structures, so `differences.c` finds the difference, and the framework
+//! reports it.
 
 mod catch2;
 mod check;
@@ -23,14 +24,14 @@ use super::cases::{Case, Ending};
 pub static FORMATS: [&Format; 6] =
     [&plain::FORMAT, &googletest::FORMAT, &catch2::FORMAT, &unity::FORMAT, &cmocka::FORMAT, &check::FORMAT];
 
-/// A format.
+/// A format of the emitted tests.
 #[derive(Debug)]
 pub struct Format {
     /// Its name on the command line and in reports.
     pub format: TestFormat,
-    /// What it is, for the command line.
+    /// Description for the command line.
     pub help: &'static str,
-    /// Must the program be C++?
+    /// The program must be C++.
     pub is_cxx: bool,
     /// How the program is built with the framework.
     pub library: Library,
@@ -38,20 +39,20 @@ pub struct Format {
     pub program: fn(&Report, &[Case]) -> String,
 }
 
-/// How a program is built with a framework.
+/// Options to build a program with a framework.
 #[derive(Debug, Default)]
 pub struct Library {
-    /// Words for a shell that compiles the program.
+    /// Shell words for the compilation of the program.
     pub options: &'static str,
-    /// A C file of the framework to compile with it, as a word for a shell.
+    /// A C file of the framework to compile with the program, as a shell word.
     pub source: &'static str,
-    /// Words for a shell that links it.
+    /// Shell words for the linking of the program.
     pub libs: &'static str,
     /// Lines of `CMakeLists.txt` before the program.
     pub cmake: &'static str,
-    /// What `CMake` links.
+    /// The `CMake` targets to link.
     pub cmake_libs: &'static str,
-    /// Lines of `meson.build` before the program; they define `test_framework`, a dependency.
+    /// Lines of `meson.build` before the program; they define the dependency `test_framework`.
     pub meson: &'static str,
 }
 
@@ -61,15 +62,15 @@ pub fn format_of(report: &Report) -> &'static Format {
     FORMATS.iter().find(|f| f.format == report.test_format).unwrap_or(&FORMATS[0])
 }
 
-/// Does a call happen in a child process?
+/// Returns whether a call runs in a child process.
 pub(super) fn has_children(cases: &[Case]) -> bool {
     cases.iter().any(|c| c.own_process || c.ending != Ending::Return)
 }
 
-/// The file that lets gcov count in children. The plain program has all it needs.
+/// The file that lets gcov count in children. The plain program contains this code itself.
 pub(super) const COUNTS_FILE: &str = "penfuzz_counts.c";
 
-/// Its text, in a format that needs it.
+/// The text of [`COUNTS_FILE`]; `None` if the program does not need it.
 pub(super) fn counts(report: &Report, cases: &[Case]) -> Option<&'static str> {
     (!report.test_format.is_plain() && has_children(cases)).then_some(include_str!("../counts.c"))
 }

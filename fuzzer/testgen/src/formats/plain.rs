@@ -1,4 +1,4 @@
-//! A C program that needs no framework: one block of `main` per test, with what it checks.
+//! A C program without a framework: `main` has one block per test, with its checks.
 
 use std::fmt::Write;
 
@@ -33,15 +33,15 @@ pub static FORMAT: Format = Format {
     program,
 };
 
-/// Functions that print values in hex and in decimal, with as many digits as it takes to read them back, and compare them with
-/// what is expected.
+/// Functions that print values in hex and in decimal, with enough digits to read them back, and compare them with the
+/// expected ones.
 pub(in super::super) const HELPERS: &str =
     concat!(include_str!("../values.c"), "\n", include_str!("../words.c"), "\n", include_str!("plain_checks.c"));
 
 /// Functions that run a call in a child process and check how it ends.
 pub(in super::super) const CHILDREN: &str = concat!(include_str!("../fork.c"), "\n", include_str!("plain_children.c"));
 
-/// A function that checks the type of what was thrown.
+/// Functions that check the type of a thrown exception.
 const THROWS: &str = include_str!("plain_throws.cc");
 
 /// An `_exit` that writes gcov's counts.
@@ -80,7 +80,7 @@ fn program(report: &Report, cases: &[Case]) -> String {
     out + &not_called(report)
 }
 
-/// Does a test end the process by `exit`?
+/// Returns whether a test ends the process by `exit`.
 fn has_exits(cases: &[Case]) -> bool {
     cases.iter().any(|c| matches!(c.ending, Ending::Exit(_)))
 }
@@ -96,12 +96,13 @@ fn block(number: usize, case: &Case) -> String {
     if case.own_process { in_own_process(&block) } else { block }
 }
 
-/// A test of a function that keeps values between two calls begins with those of a fresh process.
+/// The block in a child process, for a function that keeps values between calls: the test begins with the values of a
+/// fresh process.
 fn in_own_process(block: &str) -> String {
     format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
 }
 
-/// All calls of a sequence. If the last one ends the process, all are in a child.
+/// All calls of a sequence. If the last call ends the process, all calls run in a child.
 fn ended_sequence(case: &Case) -> String {
     let environment = case.environment.as_ref();
     let check_end = match case.ending {
@@ -142,7 +143,7 @@ fn check_end(ending: Ending) -> String {
     }
 }
 
-/// The call, and what must hold afterwards: in this process if it returns, else in a child.
+/// The call with its checks: in this process if it returns, otherwise in a child.
 fn ended_call(case: &Case) -> String {
     if let Some(type_name) = &case.throws {
         return throwing_call(case, type_name);
@@ -158,7 +159,7 @@ fn ended_call(case: &Case) -> String {
     )
 }
 
-/// A call from which an exception must come.
+/// A call that must throw.
 fn throwing_call(case: &Case, type_name: &str) -> String {
     let line = |statements: &str| format!("    {statements}\n");
     let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
@@ -169,7 +170,8 @@ fn throwing_call(case: &Case, type_name: &str) -> String {
     )
 }
 
-/// The call and its checks; the call stands where its result is checked, if nothing needs to happen around it.
+/// The call and its checks. If no other statement must run around the call, it is an argument of the check of its
+/// result.
 fn returning_call(case: &Case) -> String {
     let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
     if case.environment.is_none() && !case.errno {
@@ -185,7 +187,7 @@ fn returning_call(case: &Case) -> String {
     case.call_in_its_environment(case.result.as_deref()) + &checks(&case.checks)
 }
 
-/// A statement that shows a value and compares it with the expected one, if it is known.
+/// A statement that prints a value and compares it with the expected one, if that is known.
 fn check(check: &Check) -> String {
     let (label, value) = (string(&check.label), &check.value);
     let (shown, checked) = match check.kind {

@@ -1,4 +1,4 @@
-//! Unity of `ThrowTheSwitch`. It is compiled from its source, whose directory is in the environment variable `UNITY`.
+//! Unity of `ThrowTheSwitch`. It is compiled from its source; the environment variable `UNITY` names the directory.
 
 use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
 

@@ -1,11 +1,12 @@
-//! Diverse inputs that reach the wanted condition.
+//! An archive of diverse inputs that reach the wanted condition.
 
 use libafl_bolts::rands::Rand;
 
-/// Points that are kept.
+/// Maximum number of points.
 const ROOM: usize = 32;
 
-/// Points at which the wanted condition was passed, with its gap. A new point replaces a random one, so old ones stay for a while.
+/// Points that passed the wanted condition, each with its gap. In a full archive a new point replaces a random one, so
+/// old points stay for a while.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,
@@ -14,7 +15,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Forgets everything, and makes room for points of `size` bytes.
+    /// Removes all points, and reserves memory for points of `size` bytes.
     pub(super) fn clear(&mut self, size: usize) {
         self.bytes.clear();
         self.bytes.reserve_exact(ROOM * size);
@@ -35,7 +36,7 @@ impl Archive {
         self.gaps[number]
     }
 
-    /// Adds a point that is not there yet.
+    /// Adds a point unless it is in the archive already.
     pub(super) fn add<R: Rand>(&mut self, x: &[u8], gap: f64, rng: &mut R) {
         let x = &x[..self.size];
         if (0..self.len()).any(|i| self.point(i) == x) {

@@ -1,4 +1,4 @@
-//! The steps that a trial begins with, and which is chosen.
+//! The kinds of steps with which a trial begins (the arms of a bandit), and the choice among them.
 
 use libafl_bolts::rands::Rand;
 
@@ -13,19 +13,20 @@ use crate::{
 /// Number of kinds of steps, see [`Walk::step`].
 pub(super) const N_ARMS: usize = 6;
 
-/// Newton's steps in a row, as long as they gain.
+/// Maximum number of consecutive Newton steps; they end at the first one without a gain.
 const NEWTON_STEPS: u32 = 12;
 
-/// Corrections in a row by the operands.
+/// Maximum number of consecutive corrections by the operands.
 const CORRECTIONS: u32 = 70;
 
-/// Those that do not come closer before the others are left out.
+/// Maximum number of consecutive corrections that do not reduce the number of differing bits; then the rest is skipped.
 const IN_VAIN: u32 = 3;
 
-/// The gain that each arm is assumed to have at least, so that none is left out: arms without a gain get equal shares of the evaluations.
+/// The minimum gain that each arm is assumed to have, so that none is excluded: arms without a gain get equal shares of
+/// the evaluations.
 const HOPE: f64 = 0.3;
 
-/// What the arms have gained lately.
+/// The recent gains and costs of the arms.
 #[derive(Debug)]
 pub(super) struct Bandit {
     gains: [f64; N_ARMS],
@@ -33,14 +34,14 @@ pub(super) struct Bandit {
 }
 
 impl Default for Bandit {
-    /// All arms begin with 20 evaluations without a gain.
+    /// All arms start with a cost of 20 evaluations and no gain.
     fn default() -> Self {
         Self { gains: [0.0; N_ARMS], costs: [20.0; N_ARMS] }
     }
 }
 
 impl Bandit {
-    /// An arm, with a probability that is proportional to its gains per evaluation. Every arm has a part.
+    /// Draws an arm with a probability proportional to its gains per evaluation, but at least a minimum for every arm.
     pub(super) fn choose<R: Rand>(&self, rng: &mut R) -> usize {
         let rate = |i: usize| (self.gains[i] + HOPE) / self.costs[i].max(1.0);
         let sum: f64 = (0..N_ARMS).map(rate).sum();
@@ -74,7 +75,7 @@ impl<R: Rand> Walk<'_, R> {
             4 => self.round()?,
             _ => self.near()?,
         }
-        // What an arm cannot do here is no reason to look again at the same point.
+        // If the arm could not make a step here, a random step avoids evaluating the same point again.
         if self.evaluations == before { self.random_step() } else { Ok(()) }
     }
 
@@ -84,7 +85,7 @@ impl<R: Rand> Walk<'_, R> {
         memory.local.assign(&memory.model);
     }
 
-    /// Newton's steps by the model, as long as they gain.
+    /// Takes Newton steps by the model, as long as they gain.
     fn newton(&mut self) -> Result<(), Stop> {
         for _ in 0..NEWTON_STEPS {
             if core::mem::take(&mut self.is_stale) {
@@ -104,7 +105,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Adds Newton's step from the present point to the aim of the wanted condition to the trial. Returns whether it has changed.
+    /// Adds to the trial the Newton step from the present point to the aim of the wanted condition. Returns whether the
+    /// trial changed.
     fn apply_newton(&mut self, random: bool) -> bool {
         let all = self.all();
         let memory = &*self.memory;
@@ -113,7 +115,7 @@ impl<R: Rand> Walk<'_, R> {
         step.is_some_and(|step| self.apply(&step, all))
     }
 
-    /// One or two numbers get other values.
+    /// Replaces one number, and with probability 1/4 each time a further one.
     fn random_step(&mut self) -> Result<(), Stop> {
         self.begin();
         let mut moved = 0;
@@ -125,7 +127,7 @@ impl<R: Rand> Walk<'_, R> {
                 break;
             }
         }
-        // With all numbers free, the repair leads to the nearest solution instead of one with these values.
+        // If all numbers are free, the repair leads to the nearest solution instead of one with these values.
         let is_free = self.rng.below_or_zero(4) == 0;
         self.finish(if is_free { 0 } else { moved })?;
         Ok(())
@@ -152,7 +154,7 @@ impl<R: Rand> Walk<'_, R> {
                 numbers::add(slot, x, sign * times * base.powi(exponent));
             }
             3 => {
-                // A small part of the number.
+                // A step of a small fraction of the number.
                 let part = (-(self.rng.below_or_zero(24) as f64)).exp2() * self.rng.next_float();
                 let step = sign * part * numbers::size(slot, x);
                 numbers::add(slot, x, step);
@@ -169,8 +171,8 @@ impl<R: Rand> Walk<'_, R> {
         }
     }
 
-    /// A step along the difference of two points that reach the wanted condition. What both solve, the sum often solves as well: along
-    /// a line, modulo a number, or bit by bit.
+    /// Takes a step along the difference of two points that reach the wanted condition. An equality that holds at both
+    /// points often holds at the sum as well: along a line, modulo a number, or bit by bit.
     fn difference(&mut self) -> Result<(), Stop> {
         let n = self.memory.archive.len();
         if n < 3 {
@@ -200,8 +202,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// A number is corrected by the operands of the wanted condition, as if one operand were that number, moved, multiplied or with
-    /// other bits. Corrections of bits are repeated, because shifts and carries take several.
+    /// Corrects a number by the operands of the wanted condition, as if one operand were that number, possibly shifted,
+    /// multiplied or with other bits. Corrections of bits are repeated, because shifts and carries need several.
     fn by_operands(&mut self) -> Result<(), Stop> {
         self.begin();
         let i = self.rng.below_or_zero(self.n);
@@ -250,7 +252,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// All numbers are rounded to few binary or decimal places, at the present point or behind Newton's step.
+    /// Rounds one or all floating-point numbers to few binary or decimal places, at the present point or after a Newton
+    /// step.
     fn round(&mut self) -> Result<(), Stop> {
         self.begin();
         if self.rng.coinflip(0.5) {
@@ -272,7 +275,7 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Newton's step, or none, and a few units in the last place of several numbers.
+    /// Takes a Newton step or none, and moves several numbers by a few units in the last place.
     fn near(&mut self) -> Result<(), Stop> {
         self.begin();
         if self.rng.coinflip(0.5) {
@@ -283,7 +286,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Changes each number a little, until some condition shows it, and learns the slopes of all that were seen.
+    /// Changes each number slightly, with larger steps until a condition depends on it, and stores the slopes of all
+    /// observed conditions in the model.
     pub(super) fn probe(&mut self) -> Result<(), Stop> {
         self.is_stale = false;
         for i in 0..self.n {
@@ -308,7 +312,7 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Learns the slopes by number `i`. Returns whether any condition depends on it.
+    /// Stores the slopes with respect to number `i`. Returns whether any condition depends on it.
     fn learn_slopes(&mut self, i: usize) -> bool {
         let memory = &mut *self.memory;
         let step = numbers::difference(self.numbers[i], &memory.base.x, &memory.trial.x);
@@ -327,7 +331,7 @@ impl<R: Rand> Walk<'_, R> {
         any
     }
 
-    /// Flips some bits of an integer, to see whether the same ones differ in the operands of an equality.
+    /// Flips random bits of an integer, to find equalities in whose operands the same bits change.
     fn probe_bits(&mut self, i: usize) -> Result<(), Stop> {
         let slot = self.numbers[i];
         let pattern = self.rng.next() & slot.kind.mask();

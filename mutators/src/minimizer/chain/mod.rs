@@ -1,23 +1,24 @@
-//! Search on the chain of conditions before a branch: step, repair, and look.
+//! Search on the chain of conditions before a branch: step, repair, and observe.
 //!
-//! Behind an equality, a search along one number sees nothing: every step breaks the equality, and the wanted condition is not reached.
-//! This search uses the operands of all conditions of the chain ([`Observation`]), not one distance. From a point that reaches the
-//! wanted condition it makes a step, *repairs* the conditions that the step has broken with other numbers, and so looks at the wanted
-//! condition from another solution of those before it.
+//! After an equality, a search along one number has no slope: every step breaks the equality, and the wanted condition
+//! is not reached. This search uses the operands of all conditions of the chain ([`Observation`]), not one distance.
+//! From a point that reaches the wanted condition it takes a step, and *repairs* the conditions that the step has
+//! broken, with other numbers. So it observes the wanted condition at another solution of those before it.
 //!
 //! # Algorithm
-//! 1. Probe: change each number a little, and note how the gaps of the conditions change (a linear [model](model)).
-//! 2. Choose an [arm](arms) by what each has gained lately, and let it make a step from the present point:
-//!    Newton's step by the model; a random step of one or two numbers; a step along the difference of two points that reach the
-//!    condition, or its zero by the secant; a correction of a number by the operands; rounding of all numbers; a few ULPs.
+//! 1. Probe: change each number slightly, and record how the gaps of the conditions change (a linear [model](model)).
+//! 2. Choose an [arm](arms) by the recent gains, and let it take a step from the present point: a Newton step by the
+//!    model; a random step of one or two numbers; a step along the difference of two points that reach the condition,
+//!    or to its zero by the secant; a correction of a number by the operands; rounding of all numbers; a few ULPs.
 //! 3. [Repair](repair) the conditions before the wanted one.
-//! 4. A point that is not worse is the next present point. What was seen updates the model (Broyden). After many trials without
-//!    gain, the present point is another one that reached the condition.
+//! 4. If the point is not worse, it becomes the present point. Update the model by the observations (Broyden). After
+//!    many trials without a gain, continue from another point that reached the condition.
 //!
-//! Ends by a [`Stop`] only, unless the wanted condition is not reached at the start.
+//! Ends by a [`Stop`] or at a zero, or after one evaluation if the start does not reach the wanted condition.
 //!
 //! # Reference
-//! C. G. Broyden, *A class of methods for solving nonlinear simultaneous equations*, Mathematics of Computation 19, 1965.
+//! C. G. Broyden, *A class of methods for solving nonlinear simultaneous equations*, Mathematics of Computation 19,
+//! 1965.
 
 mod archive;
 mod arms;
@@ -45,16 +46,16 @@ use crate::{
     view::{Layout, Slot},
 };
 
-/// Trials without gain after which the search goes on from another point.
+/// Number of trials without a gain after which the search continues from another point.
 const PATIENCE: u32 = 24;
 
-/// After a step of less than this part of every number the model still holds.
+/// The model stays valid after a step of less than this fraction of every number.
 const STILL_VALID: f64 = 0.1;
 
-/// A trial that is as good as the present point replaces it once in this many times.
+/// One trial in this many replaces the present point if it is equally good.
 const TIES: usize = 4;
 
-/// A point with what its evaluation has shown.
+/// A point with the results of its evaluation.
 #[derive(Debug, Clone, Default)]
 struct Point {
     x: Vec<u8>,
@@ -63,19 +64,19 @@ struct Point {
 }
 
 impl Point {
-    /// The wanted condition, if it was passed.
+    /// The observation of the wanted condition, if it was passed.
     fn wanted(&self) -> Option<&Observation> {
         self.seen.last().filter(|o| o.level == 0)
     }
 
-    /// How far the wanted condition is from its aim, in the units of its operands: as a number of floats, values of different signs are
-    /// all equally far. Then by the value of the function.
+    /// The distance of the wanted condition from its aim, in the units of its operands (counted in floats, all values
+    /// of the other sign would be about equally far), then the value of the function.
     fn distance(&self) -> (f64, u64) {
         let distance = self.wanted().map_or(f64::INFINITY, |o| (o.aim() - o.gap()).abs());
         (if distance.is_nan() { f64::INFINITY } else { distance }, self.r)
     }
 
-    /// The condition nearest to the wanted branch that does not hold.
+    /// The observation nearest to the wanted branch whose condition does not hold.
     fn failing(&self) -> Option<&Observation> {
         self.seen.iter().rev().find(|o| !o.holds)
     }
@@ -97,14 +98,15 @@ impl Point {
 
 /// Searches on the chain of conditions before a branch; the [module](self) has the steps.
 ///
-/// It needs a function that can be [observed](RepresentingFunction::observe); with another one it returns after one evaluation.
+/// It requires a function that can be [observed](RepresentingFunction::observe); otherwise it returns after one
+/// evaluation.
 #[derive(Debug)]
 pub struct ChainSearch {
     dictionary: Arc<Dictionary>,
     memory: Memory,
 }
 
-/// What is allocated once.
+/// Buffers that are reused between searches.
 #[derive(Debug, Default)]
 struct Memory {
     base: Point,
@@ -124,7 +126,7 @@ impl ChainSearch {
         Self { dictionary, memory: Memory::default() }
     }
 
-    /// Has the model room for all numbers of this layout? In arrays and texts other moves find more.
+    /// Whether the model has room for all numbers of this layout. For arrays and texts other moves are more effective.
     #[must_use]
     pub fn suits(layout: &Layout) -> bool {
         layout.slots().len() <= MOST_NUMBERS
@@ -183,10 +185,10 @@ struct Walk<'a, R> {
     dictionary: &'a Dictionary,
     rng: &'a mut R,
     memory: &'a mut Memory,
-    /// The numbers that are searched.
+    /// The numbers that the search changes; the first `n` are in use.
     numbers: [Slot; MOST_NUMBERS],
     n: usize,
-    /// The model was learnt somewhere else.
+    /// Whether the model was built at a distant point.
     is_stale: bool,
     evaluations: u64,
 }
@@ -217,7 +219,8 @@ impl<R: Rand> Walk<'_, R> {
         }
     }
 
-    /// Goes on from the best point, from another one that reached the wanted condition, or from a new one that is repaired until it does.
+    /// Continues from the best point, from another one that reached the wanted condition, or from a new random point
+    /// after repair.
     fn restart(&mut self) -> Result<(), Stop> {
         let n = self.memory.archive.len();
         let is_reached = match self.rng.below_or_zero(4) {
@@ -245,7 +248,7 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Observes the trial, and keeps what is best.
+    /// Observes the trial, and keeps it if it is the best point.
     fn look(&mut self) -> Result<(), Stop> {
         self.evaluations += 1;
         let trial = &mut self.memory.trial;
@@ -266,8 +269,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(())
     }
 
-    /// Repairs the trial, and takes it over if it reaches the wanted condition and is not worse. `moved` are the numbers that the
-    /// step has changed, as a mask. Returns whether the wanted condition was reached.
+    /// Repairs the trial, and makes it the present point if it reaches the wanted condition and is not worse. `moved`
+    /// is the mask of the numbers that the step has changed. Returns whether the wanted condition was reached.
     fn finish(&mut self, moved: u32) -> Result<bool, Stop> {
         if self.memory.trial.x == self.memory.base.x || !self.repair(moved)? {
             return Ok(false);
@@ -314,12 +317,12 @@ impl<R: Rand> Walk<'_, R> {
         scale
     }
 
-    /// All numbers that are searched, as a mask.
+    /// The mask of all numbers that the search changes.
     fn all(&self) -> u32 {
         (1 << self.n) - 1
     }
 
-    /// The numbers that matter; of too many, random ones.
+    /// Chooses the active numbers; a random subset if there are too many.
     fn choose_numbers(&mut self) {
         let (slots, mut seen) = (self.layout.slots(), 0);
         for (i, slot) in slots.iter().enumerate() {

@@ -1,19 +1,19 @@
-//! How the gaps of conditions depend on the numbers of a point: a linear model, learnt from observed points.
+//! A linear model of how the gaps of conditions depend on the numbers of a point, fitted to observed points.
 
 use libafl_bolts::rands::Rand;
 
 use crate::observe::Observation;
 
-/// Most numbers of a point that are searched in one attempt.
+/// Maximum number of numbers that one search changes.
 pub(super) const MOST_NUMBERS: usize = 16;
 
-/// Most conditions of a model; those nearest to the wanted branch.
+/// Maximum number of conditions of a model; those nearest to the wanted branch are used.
 pub(super) const MOST_CONDITIONS: usize = 16;
 
-/// Relative to the numbers, a shorter step shows rounding errors instead of slopes.
+/// Minimum length of a step, relative to the numbers: a shorter one shows rounding errors instead of slopes.
 const LEAST_STEP: f64 = 1e-10;
 
-/// Relative to the numbers, a longer step tells nothing about the slopes of integers.
+/// Maximum length of a step, relative to the numbers, that is used to fit the slopes of integers.
 const NEARBY: f64 = 0.01;
 
 /// A step, or the slopes of one condition: one entry for each number.
@@ -23,26 +23,26 @@ pub(super) type Vector = [f64; MOST_NUMBERS];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     condition: u32,
-    /// Gap per unit of each number; 0 where none was seen.
+    /// Change of the gap per unit of each number; 0 if none was observed.
     pub(super) slopes: Vector,
-    /// Numbers whose bits appear unchanged in the bits in which the operands differ, as a mask.
+    /// The mask of the numbers whose bits appear unchanged in the exclusive or of the operands.
     pub(super) transparent: u32,
 }
 
-/// The rows of all conditions that were seen.
+/// The rows of all observed conditions.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     rows: Vec<Row>,
 }
 
 impl Model {
-    /// Forgets everything, and makes room.
+    /// Removes all rows, and reserves memory for the maximum.
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.rows.reserve_exact(MOST_CONDITIONS);
     }
 
-    /// Becomes a copy of another model, in the memory that it has.
+    /// Copies another model without allocating.
     pub(super) fn assign(&mut self, other: &Self) {
         self.rows.clear();
         self.rows.extend_from_slice(&other.rows);
@@ -52,7 +52,7 @@ impl Model {
         self.rows.iter().find(|r| r.condition == condition)
     }
 
-    /// The row of a condition, which is added if there is room.
+    /// The row of a condition, which is added if it is new. `None` if the model is full.
     pub(super) fn row_mut(&mut self, condition: u32) -> Option<&mut Row> {
         if let Some(at) = self.rows.iter().position(|r| r.condition == condition) {
             return self.rows.get_mut(at);
@@ -64,8 +64,8 @@ impl Model {
         self.rows.last_mut()
     }
 
-    /// Broyden's update: the row of each condition that both points show maps the step between them to the difference of its gaps.
-    /// `scale` is the size of each number.
+    /// Broyden's update: changes the row of each condition that was observed at both points, so that it maps the step
+    /// between the points to the difference of the gaps. `scale` is the size of each number.
     pub(super) fn learn(&mut self, before: &[Observation], after: &[Observation], step: &Vector, scale: &Vector) {
         let weighted = |a: &Vector, b: &Vector| (0..MOST_NUMBERS).map(|i| a[i] * b[i]).sum::<f64>();
         let length: f64 = (0..MOST_NUMBERS).map(|i| (step[i] / scale[i]).powi(2)).sum();
@@ -76,7 +76,7 @@ impl Model {
             let Some(old) = before.iter().find(|o| o.condition == new.condition) else { continue };
             let difference = new.gap() - old.gap();
             let Some(row) = self.row_mut(new.condition).filter(|_| difference.is_finite()) else { continue };
-            // From tooth to tooth of a remainder there is no slope.
+            // A remainder is a sawtooth: a long step from tooth to tooth shows no slope.
             if new.is_integer() && length > NEARBY * NEARBY && row.slopes.iter().any(|s| *s != 0.0) {
                 continue;
             }
@@ -90,8 +90,9 @@ impl Model {
         }
     }
 
-    /// Newton's step from a point at which the conditions `seen` were passed, to the aim of `target`, along the equalities before it that
-    /// hold. An order before it that holds and would not any more keeps its gap. See [`Self::solve`] for the other arguments.
+    /// The Newton step from a point with the observations `seen` to the aim of `target`, along the equalities before it
+    /// that hold. If the step would violate an inequality before it that holds, the step keeps the gap of that
+    /// inequality. See [`Self::solve`] for the other arguments.
     pub(super) fn step_to<R: Rand>(
         &self,
         target: &Observation,
@@ -121,7 +122,7 @@ impl Model {
                     self.row(o.condition).map_or(0.0, |row| (0..MOST_NUMBERS).map(|i| row.slopes[i] * next[i]).sum());
                 !o.is_equality() && !wanted[..=n].iter().any(|w| w.0 == o.condition) && !o.would_hold(o.gap() + change)
             };
-            // The nearest to the target is the narrowest, as a rule.
+            // Usually the condition nearest to the target is the narrowest.
             let Some(broken) = seen.iter().rev().filter(before).find(is_broken) else { break };
             n += 1;
             if n < MOST_CONDITIONS {
@@ -131,9 +132,10 @@ impl Model {
         step
     }
 
-    /// A step that changes the gaps of these conditions by these amounts, as far as the model goes: Gauss's elimination, whose pivots
-    /// are random among the numbers that matter, so that one call moves other numbers than the next. A row that depends on those
-    /// before it is left out. Numbers that are not `allowed` stay. `None` if the condition at `essential` depends on no number.
+    /// A step that changes the gaps of these conditions by these amounts, by the model: Gaussian elimination, with
+    /// random pivots among the numbers that matter if `random` is set, so that successive calls move different numbers.
+    /// A row that depends linearly on those before it is skipped. Numbers outside the mask `allowed` stay. `None` if
+    /// the condition at index `essential` depends on no number.
     pub(super) fn solve<R: Rand>(
         &self,
         wanted: &[(u32, f64)],
@@ -184,7 +186,7 @@ impl Model {
     }
 }
 
-/// The number with the largest slope, or a random one among those with one that is not much smaller.
+/// The number with the largest slope; if `random` is set, a random one of those with at least `1e-6` times that slope.
 fn pivot<R: Rand>(slopes: &Vector, largest: f64, random: bool, rng: &mut R) -> usize {
     let least = if random { largest * 1e-6 } else { largest };
     let n = slopes.iter().filter(|s| s.abs() >= least).count();

@@ -1,4 +1,4 @@
-//! The repair of the conditions that a step has broken.
+//! Repair of the conditions that a step has broken.
 
 use libafl_bolts::rands::Rand;
 
@@ -12,21 +12,21 @@ use crate::{
     observe::{Observation, Operands},
 };
 
-/// Corrections of one trial.
+/// Maximum number of corrections of one trial.
 const ROUNDS: u32 = 40;
 
-/// Corrections in a row that do not come closer, before the trial is given up.
+/// Maximum number of consecutive corrections that do not decrease the distance enough; then the trial is given up.
 const STUCK: u32 = 4;
 
-/// The same within a few units in the last place of the operands, where corrections are partly random.
+/// The same if the operands are within a few units in the last place, where corrections are partly random.
 const STUCK_NEAR: u32 = 12;
 
-/// A step of less than this part of every number tells about the slopes at the present point.
+/// A step of less than this fraction of every number updates the slopes at the present point.
 pub(super) const NEARBY: f64 = 0.5;
 
 impl<R: Rand> Walk<'_, R> {
-    /// Corrects the trial until the wanted condition is passed. `moved` are the numbers that the step has changed, as a mask: others
-    /// are corrected if possible. Returns whether the wanted condition was reached.
+    /// Corrects the trial until it passes the wanted condition. `moved` is the mask of the numbers that the step has
+    /// changed; others are corrected if possible. Returns whether the wanted condition was reached.
     pub(super) fn repair(&mut self, moved: u32) -> Result<bool, Stop> {
         self.look()?;
         self.memory.before.seen.clear();
@@ -66,8 +66,8 @@ impl<R: Rand> Walk<'_, R> {
         Ok(self.memory.trial.wanted().is_some())
     }
 
-    /// The row of a condition behind an equality is learnt on the solutions of that: from the present point, where it holds, to the
-    /// trial, where it does not.
+    /// Updates the row of a condition that fails at the trial and held at the present point, when it fails for the
+    /// first time. If it follows an equality, both points solve that equality.
     fn learn_from_base(&mut self, failing: &Observation) {
         let is_first = !self.memory.before.seen.iter().any(|o| o.condition == failing.condition);
         if !is_first {
@@ -90,7 +90,7 @@ impl<R: Rand> Walk<'_, R> {
         memory.local.learn(&memory.before.seen, &memory.trial.seen, &step, &scale);
     }
 
-    /// One correction of the failing condition. Returns false if nothing is known that could correct it.
+    /// Applies one correction of the failing condition to the trial. Returns false if the model has none.
     fn correct(&mut self, failing: &Observation, allowed: u32) -> bool {
         let memory = &mut *self.memory;
         let bits = failing.different_bits();
@@ -106,8 +106,8 @@ impl<R: Rand> Walk<'_, R> {
         step.is_some_and(|step| self.apply(&step, allowed))
     }
 
-    /// Adds a step to the trial. A step below the resolution of all numbers becomes one of a unit in the last place. Returns whether
-    /// anything has changed.
+    /// Adds a step to the trial. If the step is below the resolution of all numbers, one number moves by one or two
+    /// units in the last place instead. Returns whether the trial changed.
     pub(super) fn apply(&mut self, step: &Vector, allowed: u32) -> bool {
         let mut changed = false;
         for (slot, step) in self.numbers[..self.n].iter().zip(step).filter(|(_, step)| **step != 0.0) {
@@ -122,7 +122,7 @@ impl<R: Rand> Walk<'_, R> {
         changed
     }
 
-    /// Moves every number that some condition depends on by a few units in the last place, or not.
+    /// Moves each floating-point number, with probability 1/2, by up to 4 units in the last place.
     pub(super) fn shake(&mut self) {
         for i in 0..self.n {
             if self.rng.below_or_zero(2) == 0 && self.numbers[i].kind.is_float() {
@@ -131,7 +131,7 @@ impl<R: Rand> Walk<'_, R> {
         }
     }
 
-    /// A random number of a mask that is not 0.
+    /// A random index of a set bit of a mask that is not 0.
     pub(super) fn nth_of(&mut self, mask: u32) -> usize {
         let pick = self.rng.below_or_zero(mask.count_ones() as usize);
         (0..MOST_NUMBERS).filter(|i| mask >> i & 1 != 0).nth(pick).unwrap_or(0)

@@ -10,7 +10,7 @@ use crate::{
     view::Kind,
 };
 
-/// Conditions, nested from the first to the last, which is the wanted one. Each gives its relation and operands at a point.
+/// Nested conditions; the last one is the wanted one. The function gives the relation and operands of each at a point.
 struct Nested<F> {
     conditions: F,
     budget: u64,
@@ -54,11 +54,11 @@ impl<F: Fn(&[u8], usize) -> Option<(Relation, Operands)>> RepresentingFunction f
     }
 }
 
-/// Evaluations for one condition, after which it counts as not found.
+/// Maximum number of evaluations for one condition; then it counts as not found.
 const BUDGET: u64 = 100_000;
 
-/// Evaluations until all conditions hold; they are wanted one after the other, each from where the one before was found. What is not found
-/// counts ten times its budget.
+/// Number of evaluations until all conditions hold. Each condition is searched from the point where the one before it
+/// was found. If one is not found, the result is ten times its budget.
 fn solve(
     layout: &Layout,
     mut x: Vec<u8>,
@@ -83,7 +83,7 @@ fn solve(
     all
 }
 
-/// The evaluations from 1 in every number, for five seeds, ascending.
+/// Number of evaluations for each of five seeds, from a start with 1 in every number; ascending.
 fn counts(layout: &Layout, n: usize, conditions: impl Fn(&[u8], usize) -> (Relation, Operands) + Copy) -> Vec<u64> {
     let mut start = vec![0; layout.size()];
     for slot in layout.slots() {
@@ -94,7 +94,7 @@ fn counts(layout: &Layout, n: usize, conditions: impl Fn(&[u8], usize) -> (Relat
     counts
 }
 
-/// The median of them.
+/// The median of [`counts`].
 fn median(layout: &Layout, n: usize, conditions: impl Fn(&[u8], usize) -> (Relation, Operands) + Copy) -> u64 {
     counts(layout, n, conditions)[2]
 }
@@ -130,7 +130,7 @@ fn a_product_and_a_difference() {
     assert!(n <= 3000, "{n} evaluations");
 }
 
-/// From the other side of a pole only few ways lead here, so not every seed finds it.
+/// From the other side of a pole few steps lead to the solution, so not every seed finds it.
 #[test]
 fn symmetric_functions_of_three() {
     let n = counts(&Layout::doubles(24), 3, |x, i| {

@@ -1,5 +1,5 @@
-//! Draws the dashboard: headline, curve of the branches, rates, clients, finds, messages. It uses the colours of the terminal,
-//! so that it can be read on light and on dark backgrounds.
+//! Draws the dashboard: headline, curve of the branches, rates, clients, finds, messages. It uses the colours of the
+//! terminal, so that it is readable on light and on dark backgrounds.
 
 use penfuzz_report::{
     format::{seconds, share},
@@ -17,7 +17,7 @@ use ratatui::{
 use super::Trail;
 use crate::watch::{Client, Snapshot, lines::short};
 
-/// Rows below which curve and table are too small to be of use.
+/// Minimum number of rows for the curve and the table to be useful.
 const LEAST_HEIGHT: u16 = 12;
 
 /// Draws `now` and the history `trail` on the whole frame.
@@ -74,7 +74,7 @@ fn headline(frame: &mut Frame, area: Rect, now: &Snapshot) {
     let mut lines = vec![Line::from(first).bold(), second];
     lines.extend(warning(now));
     let block = Block::new().borders(Borders::TOP).title(Line::from(title).bold()).title(
-        // The second title is cut when there is no room for both.
+        // The second title is truncated if there is no room for both.
         Line::from(right).alignment(Alignment::Right),
     );
     frame.render_widget(Paragraph::new(lines).block(block), area);
@@ -85,7 +85,7 @@ fn count(n: u64, what: &str) -> Span<'static> {
     if n == 0 { text } else { text.red().bold() }
 }
 
-/// What is wrong: finds that are not on disk, machines that are not connected.
+/// The current problems: finds that are not on disk, machines that are not connected.
 fn warning(now: &Snapshot) -> Option<Line<'static>> {
     let mut parts = Vec::new();
     if now.unwritten > 0 {
@@ -116,7 +116,7 @@ fn curve(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     frame.render_widget(chart, area);
 }
 
-/// The corners of a step function: each value holds until the next, and the last until `end`.
+/// The corners of a step function: each value holds until the next one, and the last until `end`.
 fn steps(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len() + 1);
     for &(x, y) in points {
@@ -131,7 +131,7 @@ fn steps(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
     out
 }
 
-/// Draws one row per client, as far as there is room.
+/// Draws the rates of the clients, one below the other, as far as there is room.
 fn rates(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     let block = block("evaluations per second");
     let inner = block.inner(area);
@@ -154,7 +154,7 @@ fn rates(frame: &mut Frame, area: Rect, now: &Snapshot, trail: &Trail) {
     }
 }
 
-/// The name of a client; `all` for the only one of a campaign, which has none.
+/// The displayed name of a client; `all` for a single client, which has no name.
 fn shown_name(client: &Client) -> &str {
     if client.name.is_empty() { "all" } else { &client.name }
 }

@@ -1,6 +1,6 @@
 //! `--monitor dashboard`: shows the campaign on the whole terminal.
 //!
-//! Keys are never read and keep their meaning, so Ctrl-C ends the campaign as without the dashboard.
+//! Keys are never read and keep their meaning, so Ctrl-C ends the campaign as it does without the dashboard.
 
 mod draw;
 mod screen;
@@ -15,22 +15,22 @@ use screen::Screen;
 
 use super::{Snapshot, Watcher};
 
-/// Time between two pictures.
+/// Time between two redraws.
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 
-/// Time between two points of the rates.
+/// Time between two samples of the rates.
 const RATE_EVERY: Duration = Duration::from_secs(1);
 
-/// Rates kept of each client: one per column of a wide terminal.
+/// Number of rates kept for each client: one per column of a wide terminal.
 const RATES: usize = 200;
 
-/// Steps of the curve that are kept; when there are more, every second one is removed.
+/// Maximum number of steps of the curve; if there are more, every second one is removed.
 const STEPS: usize = 1000;
 
 /// The history of a campaign, from its snapshots, for curves.
 #[derive(Debug, Default)]
 pub struct Trail {
-    /// Seconds and branches covered, whenever these changed.
+    /// Seconds and number of covered branches, whenever the number has grown.
     covered: Vec<(f64, f64)>,
     /// Evaluations per second of each client, newest last.
     rates: BTreeMap<String, VecDeque<u64>>,
@@ -68,12 +68,12 @@ pub struct Dashboard {
     trail: Trail,
     screen: Option<Screen>,
     drawn: Option<Instant>,
-    /// Writing to the terminal failed, so it is not tried again.
+    /// Whether writing to the terminal failed; it is then not tried again.
     failed: bool,
 }
 
 impl Dashboard {
-    /// A dashboard that takes the terminal when the search begins.
+    /// Creates a dashboard that takes over the terminal when the search begins.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -107,7 +107,7 @@ impl Watcher for Dashboard {
     }
 
     fn end(&mut self) {
-        // Leaves the terminal as it was.
+        // Dropping the screen restores the terminal.
         self.screen = None;
     }
 }

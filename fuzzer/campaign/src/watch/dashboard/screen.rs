@@ -1,4 +1,4 @@
-//! The terminal on standard error, used as a whole and restored at the end.
+//! Takes over the terminal on standard error, and restores it at the end.
 
 use std::{
     io::{self, Stderr},
@@ -18,18 +18,19 @@ use ratatui::{
 
 /// The terminal while the dashboard uses it. Dropping it restores the terminal.
 pub struct Screen {
-    /// Not dropped: when the terminal has gone, ratatui's destructor prints that to standard error, which is this terminal, and
-    /// `eprintln!` panics there. The buffers, some 100 KiB for each size that the terminal has had, stay until the process ends.
+    /// Never dropped: if the terminal no longer exists, ratatui's destructor prints that to standard error, which is
+    /// this terminal, and `eprintln!` panics there. The buffers, about 100 KiB for each size that the terminal has had,
+    /// stay until the process ends.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Stderr>>>,
     size: (u16, u16),
     _no_echo: Option<NoEcho>,
 }
 
 impl Screen {
-    /// Switches to the alternate screen, without echo of keys.
+    /// Switches to the alternate screen, and disables the echo of keys.
     ///
     /// # Errors
-    /// When it cannot be written to.
+    /// When the terminal cannot be written to.
     pub fn take() -> io::Result<Self> {
         let no_echo = NoEcho::new();
         execute!(io::stderr(), EnterAlternateScreen)?;
@@ -43,7 +44,7 @@ impl Screen {
         }
     }
 
-    /// Draws a picture of the present size of the terminal.
+    /// Draws a picture in the current size of the terminal.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
@@ -62,18 +63,18 @@ impl Drop for Screen {
     }
 }
 
-/// A terminal of a fixed size. Otherwise ratatui gets the size through crossterm, which starts programs when the terminal does
-/// not report it, and opens the terminal to read keys.
+/// Creates a terminal of a fixed size. Otherwise ratatui would get the size from crossterm, which starts programs if
+/// the terminal does not report it, and opens the terminal to read keys.
 fn terminal((width, height): (u16, u16)) -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
     execute!(io::stderr(), Clear(ClearType::All))?;
     let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
     Terminal::with_options(CrosstermBackend::new(io::stderr()), TerminalOptions { viewport })
 }
 
-/// Columns and rows; 80 and 24 when the terminal does not report them.
+/// Columns and rows of the terminal; 80 and 24 if it does not report them.
 fn size() -> (u16, u16) {
     let mut size = MaybeUninit::<libc::winsize>::zeroed();
-    // SAFETY: the call fills in the structure that it is given, which is valid when all zero.
+    // SAFETY: the call fills in the given structure, which is valid when all zero.
     let size = unsafe {
         libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, size.as_mut_ptr());
         size.assume_init()
@@ -81,15 +82,15 @@ fn size() -> (u16, u16) {
     if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) }
 }
 
-/// The mode of the terminal before its echo was switched off: echoed keys would spoil the picture. Otherwise the terminal stays
-/// in its ordinary mode, so that all keys keep their meaning. Dropping it restores the mode.
+/// The mode of the terminal before its echo was disabled: echoed keys would spoil the picture. The terminal otherwise
+/// stays in its ordinary mode, so that all keys keep their meaning. Dropping this restores the mode.
 struct NoEcho(libc::termios);
 
 impl NoEcho {
-    /// `None` when this process may not change the terminal: then keys may spoil the picture.
+    /// Disables the echo. `None` if this process may not change the terminal: then keys may spoil the picture.
     fn new() -> Option<Self> {
         let mut old = MaybeUninit::<libc::termios>::zeroed();
-        // SAFETY: the calls only read; the structure is used when it was filled in.
+        // SAFETY: the calls only read; the structure is used only after it was filled in.
         let old = unsafe {
             // A process in the background is stopped when it changes its terminal.
             if libc::tcgetpgrp(libc::STDERR_FILENO) != libc::getpgrp()
@@ -101,14 +102,14 @@ impl NoEcho {
         };
         let mut new = old;
         new.c_lflag &= !libc::ECHO;
-        // SAFETY: a valid structure.
+        // SAFETY: the structure is valid.
         (unsafe { libc::tcsetattr(libc::STDERR_FILENO, libc::TCSANOW, &raw const new) } == 0).then_some(Self(old))
     }
 }
 
 impl Drop for NoEcho {
     fn drop(&mut self) {
-        // SAFETY: the structure that the terminal had before.
+        // SAFETY: the structure is the previous mode of the terminal.
         unsafe { libc::tcsetattr(libc::STDERR_FILENO, libc::TCSANOW, &raw const self.0) };
     }
 }

@@ -1,4 +1,4 @@
-//! Variables with static storage duration as C: the statements that give them the values of an input.
+//! Renders variables with static storage duration as C: the statements that assign them the values of an input.
 
 use penfuzz_report::{Arg, GLOBAL, Global, Set, literal};
 use penfuzz_target::{
@@ -11,7 +11,7 @@ use penfuzz_target::{
 
 use super::{Renderer, bit_field, bits, shortened};
 
-/// The variables that are inputs or results; those of the first call stand for all.
+/// The variables that are inputs or results. In a sequence, those of the first call are listed.
 #[must_use]
 pub fn globals(function: &Function, model: &Model) -> Vec<Global> {
     let is_shown = |b: &Block| matches!(b.owner, Owner::Shared | Owner::Step(0));
@@ -65,12 +65,13 @@ impl Renderer<'_> {
         }
     }
 
-    /// Is the variable no array?
+    /// Whether the variable is not an array.
     pub(super) fn is_whole(&self, block: usize) -> bool {
         self.model.global_of(block).is_some_and(|g| g.size() == self.model.blocks[block].stride)
     }
 
-    /// What the variable holds before it is set: what the call before was given, or its value at the start of the program.
+    /// The value of the variable before it is set: the value assigned for the previous call, or its value at program
+    /// start.
     fn before(&self, v: &Variable) -> &[u8] {
         let block = &self.model.blocks[v.block];
         let Owner::Step(k) = block.owner else { return &block.initial };
@@ -81,7 +82,7 @@ impl Renderer<'_> {
         self.model.globals.iter().find(is_earlier).map_or(&block.initial, |other| &self.images[other.block])
     }
 
-    /// The statements for what differs from `before` in a value of this type.
+    /// Appends the statements for the parts that differ from `before` in a value of type `of`.
     fn set(&self, block: usize, of: TypeId, at: usize, place: &str, before: &[u8], sets: &mut Vec<Set>) {
         let t = &self.model.types[of];
         let image = &self.images[block];
@@ -96,7 +97,7 @@ impl Renderer<'_> {
         };
         match &t.form {
             Form::Pointer(_) => {
-                // Addresses at the start of the program are not in the image.
+                // Addresses that the variable has at program start are not in the image.
                 if self.model.pointer_at(block, at).is_some() {
                     sets.push(own(self.address(block, at).unwrap_or_else(|| "0".to_owned()), true));
                 }
@@ -133,16 +134,16 @@ impl Renderer<'_> {
                     self.set(block, m.of, at, &place, before, sets);
                 }
             }
-            // Variables with objects of the C++ library are no inputs.
+            // Variables that contain objects of the C++ library are not inputs.
             Form::Library(_) | Form::Function(_) | Form::Void | Form::Incomplete | Form::Other => {}
         }
     }
 
-    /// The same for a bit-field, at this bit and so many bits long.
+    /// Does the same for a bit-field of `n` bits that begins at bit `from`.
     fn set_bits(&self, block: usize, (from, n): (usize, usize), place: &str, before: &[u8], sets: &mut Vec<Set>) {
         let image = &self.images[block];
         let value = bit_field(image, from, n);
-        // One without a name cannot be set, and nothing reads it.
+        // A bit-field without a name cannot be set, and is never read.
         if value == bit_field(before, from, n) || place == self.names[block] {
             return;
         }

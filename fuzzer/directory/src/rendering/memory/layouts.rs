@@ -1,4 +1,4 @@
-//! The layouts of the types of a model, for test programs that have no definition of them.
+//! Computes the layouts of the types of a model, for test programs that have no definition of these types.
 
 use penfuzz_abi::type_flag;
 use penfuzz_target::inputs::{
@@ -8,11 +8,11 @@ use penfuzz_target::inputs::{
 
 use penfuzz_report::{Layout, literal};
 
-/// Structures in structures, after which the rest is bytes.
+/// Maximum nesting depth of structures; deeper ones are represented as bytes.
 const DEEPEST: usize = 8;
 
-/// The types that need a layout, in the order of [`all`]: what pointers lead to and what is passed or returned by value, without C's own
-/// numbers.
+/// The types that need a layout, in the order of [`all`]: types that pointers refer to, and types passed or returned by
+/// value. C's own number types need none.
 #[must_use]
 pub fn types(model: &Model) -> Vec<TypeId> {
     let calls = model.sequence.iter().flat_map(|s| s.makers.iter().chain(&s.steps));
@@ -32,20 +32,20 @@ pub fn types(model: &Model) -> Vec<TypeId> {
     found
 }
 
-/// Their layouts.
+/// The layouts of these types.
 #[must_use]
 pub fn all(model: &Model) -> Vec<Layout> {
     types(model).into_iter().map(|of| layout(model, of, 0)).collect()
 }
 
-/// The number of the layout of a result that is a structure.
+/// The number of the layout of the result, if it is a structure.
 #[must_use]
 pub fn of_result(model: &Model) -> Option<usize> {
     let (result, _) = model.result?;
     types(model).iter().position(|of| *of == result)
 }
 
-/// The type of the innermost elements of an array, and its dimensions.
+/// The type of the innermost elements of an array, and the dimensions of the array.
 #[must_use]
 pub fn element(model: &Model, mut of: TypeId) -> (TypeId, Vec<usize>) {
     let mut dimensions = Vec::new();

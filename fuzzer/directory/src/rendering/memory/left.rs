@@ -1,4 +1,4 @@
-//! What calls leave in memory.
+//! Finds the values that calls have written to memory.
 
 use penfuzz_abi::type_flag;
 use penfuzz_executor::blocks::Blocks;
@@ -15,12 +15,13 @@ use penfuzz_target::{
 
 use super::{Renderer, bits};
 
-/// Values behind pointers that a test compares, of each block.
+/// Maximum number of values in each block that a test compares.
 const MOST_VALUES: usize = 32;
-/// Numbers that may be addresses of a program or of its libraries and stack on 64-bit Linux, or of our memory: they differ.
+/// Numbers that may be addresses of a program, its libraries or its stack on 64-bit Linux, or of our memory: they
+/// differ between runs.
 const ADDRESSES: core::ops::Range<u64> = 0x2000_0000_0000..0x8000_0000_0000;
 
-/// The numbers behind pointers that the last call has changed.
+/// The numbers in pointed-to memory that the last call has changed.
 #[must_use]
 pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let model = blocks.model();
@@ -53,7 +54,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     found
 }
 
-/// The numbers of a result that is a structure, of the last call. Padding, pointers, bit-fields and unions are left out.
+/// The numbers of a structure returned by the last call. Padding, pointers, bit-fields and unions are left out.
 fn returned(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
     let model = renderer.model;
     let Some((of, at)) = model.result else { return Vec::new() };
@@ -72,11 +73,11 @@ fn returned(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
     walk.found
 }
 
-/// Looks for changed numbers in a block.
+/// Searches a block for changed numbers.
 struct Walk<'a> {
     renderer: &'a Renderer<'a>,
     blocks: &'a Blocks,
-    /// The block that is walked through, of which only changed numbers count; `None` for a result.
+    /// The searched block, of which only changed numbers are reported; `None` for a result.
     before: Option<usize>,
     after: &'a [u8],
     variable: &'a str,
@@ -122,7 +123,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks for changed elements of an object of the C++ library, and for another number of them.
+    /// Searches an object of the C++ library for changed elements and for a changed number of elements.
     fn visit_elements(&mut self, class: &Class, at: usize, path: &str, expression: &str) {
         let renderer = self.renderer;
         let Some(own) = self.before else { return };

@@ -1,4 +1,5 @@
-//! Structures, arrays and strings of an input as C: the variables of a test, and what a call has left in them.
+//! Renders the structures, arrays and strings of an input as C: the variables of a test, and the memory that a call has
+//! written to them.
 
 mod globals;
 pub mod layouts;
@@ -28,7 +29,7 @@ pub use globals::globals;
 pub use left::left;
 use numbers::{bit_field, bits, half, long_double, plain};
 
-/// Characters of an argument where it is only shown.
+/// Maximum number of characters of an argument that is only displayed.
 const SHOWN: usize = 120;
 
 /// Renders one input of a model.
@@ -42,8 +43,9 @@ struct Renderer<'a> {
     function: &'a Function,
 }
 
-/// The arguments of a function with a model, one per parameter, and behind them the text of standard input if it is read, and what
-/// the function takes from its environment. Of a sequence these come first, then the arguments of each call, behind what is called.
+/// The arguments of a function with a model, one per parameter. After them come the text of standard input, if the
+/// function reads it, and the values that it takes from its environment. For a sequence of calls the environment comes
+/// first. Then each call follows: an entry that names the called function, and its arguments.
 #[must_use]
 pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let renderer = Renderer::new(function, model, x);
@@ -70,13 +72,13 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     }
     let mut known = std::collections::HashSet::new();
     for arg in &mut all {
-        // What several calls share is declared once.
+        // A variable that several calls share is declared once.
         arg.memory.retain(|m| known.insert(m.name.clone()));
     }
     all
 }
 
-/// What stands before the arguments of a call.
+/// The entry that precedes the arguments of a call of a sequence.
 fn beginning(function: &Function, which: &str, called: Called) -> Arg {
     Arg {
         name: function.name.clone(),
@@ -88,7 +90,7 @@ fn beginning(function: &Function, which: &str, called: Called) -> Arg {
     }
 }
 
-/// The arguments of the calls that were begun.
+/// Only the arguments of the calls that were begun.
 #[must_use]
 pub fn truncated(mut args: Vec<Arg>, begun: usize) -> Vec<Arg> {
     if let Some((end, _)) = args.iter().enumerate().filter(|(_, a)| a.is_call()).nth(begun) {
@@ -123,7 +125,7 @@ impl<'a> Renderer<'a> {
         .collect()
     }
 
-    /// What a maker makes.
+    /// The object that maker `m` makes.
     fn object(&self, sequence: &Sequence, m: usize) -> Object {
         let (handle, call) = (&sequence.handles[m], &sequence.makers[m]);
         let (block, parameter) = match (call.fills, handle.out) {
@@ -144,7 +146,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The variable of the pointer that a maker hands over.
+    /// The variable that holds the pointer that maker `m` returns or stores.
     fn handle(&self, m: usize) -> String {
         let Some(sequence) = &self.model.sequence else { return String::new() };
         match sequence.handles[m].out {
@@ -153,14 +155,14 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Is the block an object that a maker fills in, or a pointer that it stores?
+    /// Whether the block is an object that a maker initializes, or a pointer that a maker stores.
     fn is_made(&self, block: usize) -> bool {
         let Some(sequence) = &self.model.sequence else { return false };
         sequence.makers.iter().any(|m| m.fills.is_some_and(|(b, _)| b == block))
             || sequence.handles.iter().any(|h| h.out == Some(block))
     }
 
-    /// What the callbacks behind a parameter return.
+    /// The results of the callbacks that are reachable from a parameter, by the number of the stub.
     fn callbacks(&self, parameter: &str) -> Vec<(usize, String)> {
         let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| root(&s.path) == parameter);
         stubs.filter_map(|(i, s)| s.slot.map(|slot| (i, plain(slot.kind, slot.get(self.x))))).collect()
@@ -214,7 +216,7 @@ impl<'a> Renderer<'a> {
         self.lead(block, at..at + 8, &mut memory);
         let expression = self.address(block, at).unwrap_or_else(|| "0".to_owned());
         let shown = match memory.last() {
-            // A file has its text there.
+            // The expression of a file contains its text.
             Some(_) if expression.starts_with("penfuzz_file") => shortened(&expression),
             Some(m) => shortened(&m.value),
             None if expression == "0" => "NULL".to_owned(),
@@ -224,7 +226,8 @@ impl<'a> Renderer<'a> {
         Arg { hex: expression, decimal: shown, bits, memory, ..Arg::default() }
     }
 
-    /// The variables that the pointers of a part of a block lead to, each after those that it leads to itself.
+    /// Appends the variables that the pointers in a part of a block refer to, each after those that it refers to
+    /// itself.
     fn lead(&self, block: usize, part: core::ops::Range<usize>, into: &mut Vec<Memory>) {
         let pointers = self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at));
         for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
@@ -241,7 +244,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Are the elements a part of the object that has them?
+    /// Whether the elements are written inside the initializer of the object that contains them.
     fn is_literal(&self, block: usize) -> bool {
         self.model.blocks[block].part_of.as_ref().is_some_and(Class::has_literal)
     }
@@ -277,7 +280,7 @@ impl<'a> Renderer<'a> {
         self.layouts.iter().position(|known| *known == element)
     }
 
-    /// Is the variable of a block an array?
+    /// Whether the variable of a block is an array.
     fn is_array(&self, block: usize) -> bool {
         let b = &self.model.blocks[block];
         !(b.capacity == 1
@@ -290,7 +293,7 @@ impl<'a> Renderer<'a> {
     fn addresses(&self, block: usize, part: core::ops::Range<usize>) -> Vec<(usize, String)> {
         let pointers =
             self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at) && p.at + 8 <= part.end);
-        // Objects of the library are no bytes.
+        // Library objects have no byte image.
         let of_object = |p: &&Pointer| matches!(p.target, Target::Block(b) if self.model.blocks[b].part_of.is_some());
         let pointers = pointers.filter(|p| !of_object(p));
         pointers.filter_map(|p| Some((p.at - part.start, self.address(block, p.at)?))).collect()
@@ -314,7 +317,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The initializer of a value; `None` if it is 0 throughout.
+    /// The initializer of a value; `None` if the value is zero throughout.
     fn value(&self, of: TypeId, block: usize, at: usize) -> Option<String> {
         let t = &self.model.types[of];
         let image = &self.images[block];
@@ -345,7 +348,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// `.name = value`; the members of one without a name stand for themselves.
+    /// `.name = value`; for a member without a name, the initializers of its members.
     fn member(&self, m: &Member, block: usize, at: usize) -> Option<String> {
         if m.bits > 0 {
             let value = bit_field(&self.images[block], 8 * at + m.offset, m.bits);
@@ -353,7 +356,7 @@ impl<'a> Renderer<'a> {
         }
         let value = self.value(m.of, block, at + m.offset / 8)?;
         if m.name.is_empty() {
-            // Only the outer braces: those of an array in it stay.
+            // Removes only the outer braces: those of an array inside stay.
             return Some(value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or(&value).to_owned());
         }
         Some(format!(".{} = {value}", m.name))
@@ -379,7 +382,7 @@ impl<'a> Renderer<'a> {
             Number::Plain(kind) => plain(kind, bits(image, at, kind.size())),
             Number::F16 => plain(Kind::F64, half(bits(image, at, 2)).to_bits()),
             Number::F80 => image.get(at..at + 10).map_or_else(|| "0".to_owned(), long_double),
-            // The double that it was made from.
+            // The double that the number was converted from.
             Number::F128 => self.converted(block, at).map_or_else(|| "0".to_owned(), |b| plain(Kind::F64, b)),
             Number::Wide { .. } => {
                 let (low, high) = (bits(image, at, 8), bits(image, at + 8, 8));
@@ -395,8 +398,8 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for what `*p` leads to; `in2_1_a` in the second call of a
-/// sequence, `in0_1_a` in that of a maker.
+/// The name of the variable for a block: `in1_s`, `in1_s_next`; `in1_p_0` for the target of `*p`; `in2_1_a` in the
+/// second call of a sequence, `in0_1_a` in the call of a maker.
 fn variable(function: &Function, model: &Model, block: &Block) -> String {
     named(function, model, &block.path, block.owner)
 }
@@ -410,7 +413,7 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
         let name = call.f.name.rsplit("::").next().unwrap_or(&call.f.name);
         Some((call, path.trim_start_matches('*').strip_prefix(name)?.strip_prefix('.')?))
     });
-    // What a maker makes has the name of the parameter that it is for.
+    // An object made by a maker is named after the parameter that it is passed to.
     let (f, prefix, path) = match own {
         Some((call, path)) => (&*call.f, prefix(owner), path),
         None if maker.is_some() => (function, String::new(), path),
@@ -422,7 +425,7 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
     format!("in{prefix}{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
 }
 
-/// What distinguishes the variables of a call: `2_` in the second one.
+/// The part of a variable name that distinguishes the calls: `2_` in the second call.
 fn prefix(owner: Owner) -> String {
     match owner {
         Owner::Shared => String::new(),
@@ -436,7 +439,7 @@ fn root(path: &str) -> &str {
     path.split(['-', '.', '[']).next().unwrap_or(path).trim_start_matches('*')
 }
 
-/// The characters of a string before its end; `None` if they are no text.
+/// The characters of a string before its terminator; `None` if the bytes are not one zero-padded string.
 fn text_of(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.iter().position(|b| *b == 0)?;
     bytes[end..].iter().all(|b| *b == 0).then_some(&bytes[..end])

@@ -1,18 +1,18 @@
-//! Numbers of an input as C text.
+//! Renders numbers of an input as C text.
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::inputs::extended;
 
 use penfuzz_report::{self as report, literal};
 
-/// A `long double` in memory: as a double if it is one.
+/// Renders a `long double` in memory, as a double if a double has the same value.
 pub(super) fn long_double(memory: &[u8]) -> String {
     let number = extended::number(memory);
     let double = extended::to_double(number).filter(|bits| !f64::from_bits(*bits).is_nan());
     double.map_or_else(|| report::extended::c_literal(number), |bits| plain(Kind::F64, bits))
 }
 
-/// The value of a `_Float16`, which a double has exactly.
+/// The value of a `_Float16`, which a double represents exactly.
 pub(super) fn half(bits: u64) -> f64 {
     let (exponent, fraction) = ((bits >> 10 & 0x1f) as i32, (bits & 0x3ff) as f64);
     let magnitude = match exponent {
@@ -24,7 +24,7 @@ pub(super) fn half(bits: u64) -> f64 {
     if bits >> 15 == 1 { -magnitude } else { magnitude }
 }
 
-/// The number as a person writes it: in decimal, unless only a literal of C can say it.
+/// Renders the number in decimal, unless only another C literal can represent it.
 pub(super) fn plain(kind: Kind, bits: u64) -> String {
     let value = kind.to_real(bits);
     if kind.is_float() && !value.is_finite() {
@@ -40,7 +40,7 @@ pub(super) fn plain(kind: Kind, bits: u64) -> String {
     }
 }
 
-/// Up to 8 bytes at a place, in the order of x86; 0 if they are not there.
+/// Reads up to 8 bytes at a place in little-endian order; 0 if they are outside `bytes`.
 pub(super) fn bits(bytes: &[u8], at: usize, size: usize) -> u64 {
     let mut word = [0; 8];
     if let Some(part) = bytes.get(at..at + size.min(8)) {
@@ -49,7 +49,7 @@ pub(super) fn bits(bytes: &[u8], at: usize, size: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The `n` bits from bit `from` on, at most 64.
+/// Reads `n` bits, at most 64, beginning at bit `from`.
 pub(super) fn bit_field(bytes: &[u8], from: usize, n: usize) -> u64 {
     (0..n.min(64)).fold(0, |value, i| {
         let bit = bytes.get((from + i) / 8).map_or(0, |byte| byte >> ((from + i) % 8) & 1);

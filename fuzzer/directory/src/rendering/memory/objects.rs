@@ -1,6 +1,6 @@
-//! Objects of C++ as initializers: containers and views of the C++ library, and structures without constructors.
+//! Renders C++ objects as initializers: containers and views of the C++ library, and structures without constructors.
 //!
-//! All are braces behind the name of a type (`std::vector<double>{1.0, 2.0}`), so that no text of a report is a call.
+//! All use braces after a type name (`std::vector<double>{1.0, 2.0}`), so that no text of a report is a call.
 
 use penfuzz_abi::type_flag;
 use penfuzz_report::c_text::string_of;
@@ -20,7 +20,8 @@ impl Renderer<'_> {
         if is_library { self.spelled(of) } else { self.type_name(of) }
     }
 
-    /// The name of a type; of an array without a typedef that of its elements, with the dimensions behind it: `double[3][4]`.
+    /// The name of a type. For an array without a typedef, it is that of the elements followed by the dimensions:
+    /// `double[3][4]`.
     pub(super) fn type_name(&self, of: TypeId) -> String {
         let t = &self.model.types[of];
         if self.model.is_program && matches!(t.form, Form::Pointer(_)) {
@@ -29,7 +30,7 @@ impl Renderer<'_> {
         if let Form::Array(element, _) = t.form
             && t.has(type_flag::COMPLEX)
         {
-            // Its name in the debug information is that of all of them.
+            // In debug information, all complex types have the same name.
             return format!("{} _Complex", self.model.types[element].name);
         }
         if !t.name.is_empty() {
@@ -44,7 +45,7 @@ impl Renderer<'_> {
         if base.is_empty() { String::new() } else { format!("{base}[{n}]{dimensions}") }
     }
 
-    /// `const double *`; empty where what it points to has no name, or a name with dimensions.
+    /// `const double *`; empty if the pointed-to type has no name, or a name with dimensions.
     fn pointer_name(&self, of: TypeId, to: TypeId) -> String {
         let (inner, is_const) = (self.type_name(to), self.model.types[of].has(type_flag::CONST));
         let is_pointer = matches!(self.model.types[to].form, Form::Pointer(_));
@@ -57,7 +58,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The name of a type as a person writes it in C++: `std::vector<double>`.
+    /// The usual spelling of a type in C++: `std::vector<double>`.
     pub(super) fn spelled(&self, of: TypeId) -> String {
         let t = &self.model.types[of];
         match &t.form {
@@ -66,7 +67,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// The braces of the initializer of an object of C++; `None` where the type has no name, or only bytes make such an object.
+    /// The braced initializer of a C++ object; `None` if the type has no name, or if the object can only be made from
+    /// bytes.
     pub(super) fn braces(&self, of: TypeId, block: usize, at: usize) -> Option<String> {
         let t = &self.model.types[of];
         match &t.form {
@@ -90,7 +92,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The elements of a block as an initializer of an array.
+    /// The elements of a block as an array initializer.
     pub(super) fn array_of_objects(&self, block: usize) -> Option<String> {
         let b = &self.model.blocks[block];
         let each = (0..b.len(self.x)).map(|i| self.expression(b.element, block, i * b.stride));
@@ -129,7 +131,7 @@ impl Renderer<'_> {
         let is_named = |m: &&Member| m.bits == 0 || !m.name.is_empty();
         let parts: Option<Vec<_>> = members.iter().filter(is_named).map(|m| self.part(m, block, at)).collect();
         let mut parts = parts?;
-        // What is left out is 0.
+        // Omitted members are initialized to 0.
         while parts.last().is_some_and(|part| is_zero(part)) {
             parts.pop();
         }
@@ -143,7 +145,7 @@ impl Renderer<'_> {
         self.expression(m.of, block, at + m.offset / 8)
     }
 
-    /// A value with the name of its type, where it needs one.
+    /// A value, with the name of its type where the initializer needs it.
     fn expression(&self, of: TypeId, block: usize, at: usize) -> Option<String> {
         let t = &self.model.types[of];
         match &t.form {
@@ -152,7 +154,7 @@ impl Renderer<'_> {
                 if !t.has(type_flag::ENUM) {
                     return Some(value);
                 }
-                // Braces convert numbers to no enumeration.
+                // Braces do not convert a number to an enumeration.
                 (!t.name.is_empty()).then(|| format!("({}){value}", t.name))
             }
             Form::Pointer(_) => match self.address(block, at) {
@@ -183,8 +185,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// The objects of the library in a part of a block, which bytes cannot make: their places, and what they are. `None` if one cannot be
-    /// written.
+    /// The library objects in a part of a block, which cannot be made from bytes: their offsets, and their expressions.
+    /// Objects that cannot be written are left out.
     pub(super) fn objects_in(&self, of: TypeId, block: usize, at: usize) -> Vec<(usize, String)> {
         let t = &self.model.types[of];
         match &t.form {
@@ -201,7 +203,7 @@ impl Renderer<'_> {
     }
 }
 
-/// Is it a zero, without the sign of a float?
+/// Whether the text is a zero without a minus sign.
 fn is_zero(text: &str) -> bool {
     matches!(text, "0" | "0.0" | "0.0f" | "0f" | "0U" | "0ULL" | "{}" | "\"\"")
 }

@@ -1,4 +1,5 @@
-//! What a function reads besides its arguments, as C: standard input, files, and results of its environment.
+//! Renders as C what a function reads besides its arguments: standard input, files, and results of environment
+//! functions.
 
 use penfuzz_report::{Arg, Memory, RESULTS, STANDARD_INPUT, STANDARD_INPUT_FILE, c_text::string_of, literal};
 use penfuzz_target::{
@@ -9,7 +10,7 @@ use penfuzz_testgen::environment;
 
 use super::{Renderer, bits, plain, text_of};
 
-/// Characters of the name of a temporary file, with the 0 behind them.
+/// Size of the name of a temporary file, with its terminator.
 const NAME: usize = 32;
 
 impl Renderer<'_> {
@@ -27,7 +28,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// The results of a function of the environment, without the zeros at their end: behind them it returns 0 anyway.
+    /// The results of an environment function without trailing zeros: after the listed results it returns 0 anyway.
     pub(super) fn results(&self, source: &Source, block: usize) -> Arg {
         let (image, size) = (&self.images[block], source.kind.size());
         let used = image.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / size + 1);
@@ -53,7 +54,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// The call that makes a file with its text and writes its name into a variable; of no file the variable, which has the name already.
+    /// The call that creates a file with its text and writes its name into a variable. For a missing file, only the
+    /// variable, which already has the name.
     pub(super) fn file_name(&self, file: File) -> String {
         let name = &self.names[file.block];
         if file.is_missing(self.x) {
@@ -63,7 +65,7 @@ impl Renderer<'_> {
         format!("penfuzz_file({name}, {}, {})", string_of(text), text.len())
     }
 
-    /// The variable for the name of a file: empty until there is one.
+    /// The variable for the name of a file; it is empty until the file is created.
     pub(super) fn name_of(&self, file: File) -> Memory {
         let text = if file.is_missing(self.x) { NO_FILE.to_bytes() } else { b"" };
         Memory {

@@ -1,11 +1,11 @@
-//! Branches that only inputs that crash or hang have taken. Such a branch counts as covered, or the search would find the same crash for
-//! ever. An ordinary input may take it as well, so it stays a goal, with less of the budget than others, until
-//! [`Saturation::end_behind_crash`].
+//! Branches that only crashing or hanging inputs have taken. Such a branch counts as covered, because the search would
+//! otherwise find the same crash for ever. An ordinary input may take it as well, so it stays a goal, with less of the
+//! budget than others, until [`Saturation::end_behind_crash`].
 
 use super::{Pending, Saturation};
 
 impl Saturation {
-    /// Did only crashing inputs take the branch, and does the search for an ordinary one go on?
+    /// Whether only crashing inputs took the branch, and the search for an ordinary input goes on.
     #[must_use]
     pub fn is_behind_crash(&self, branch: usize) -> bool {
         self.by_crash[branch]
@@ -19,20 +19,21 @@ impl Saturation {
         self.goals().filter(|b| self.is_behind_crash(*b))
     }
 
-    /// Is neither an open goal left nor one of [`Saturation::is_behind_crash`]?
+    /// Whether neither an open goal nor a branch of [`Saturation::is_behind_crash`] is left.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is_done() && (!self.has_goals() || self.behind_crash().next().is_none())
     }
 
-    /// Is there nothing to search for at this branch: an ordinary input took it, the search for one has ended, or no input takes it?
+    /// Whether there is nothing to search for at this branch: an ordinary input took it, the search for one has ended,
+    /// or no input takes it.
     #[must_use]
     pub fn is_settled(&self, branch: usize) -> bool {
         self.is_covered(branch) && !self.is_behind_crash(branch) || self.is_set_aside(branch) || self.excluded[branch]
     }
 
-    /// Notes branches of which it is proved that no input takes them: nothing more is spent on them. An input that takes one is recorded all
-    /// the same. Returns the pending inputs that thereby saturate a branch.
+    /// Excludes branches for which it is proved that no input takes them: no more budget is spent on them. An input
+    /// that takes one is recorded all the same. Returns the pending inputs that thereby saturate a branch.
     pub fn exclude(&mut self, branches: &[usize]) -> Vec<Pending> {
         for branch in branches {
             self.excluded[*branch] = true;
@@ -40,8 +41,8 @@ impl Saturation {
         self.give_up_all(branches)
     }
 
-    /// Notes branches that only inputs took which end their process. No ordinary input is searched for them: each such input costs a
-    /// process.
+    /// Covers branches that were taken only by inputs that end their process. No ordinary input is searched for them,
+    /// because each such input costs a process.
     pub fn cover_by_fatal(&mut self, branches: &[u32]) {
         self.cover(branches, true);
         for branch in branches {

@@ -1,4 +1,4 @@
-//! Covered, given up, saturated: the state of every branch, kept up to date at each find.
+//! The state of every branch (covered, given up, saturated), updated at each find.
 
 mod crashed;
 mod unconfirmed;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{BranchGraph, Levels, components};
 
-/// Branches that are looked at for those that lead to a target: a bound on what one attempt at a branch costs before its first
-/// evaluation.
+/// Maximum number of branches that are visited to find those that lead to a target. It bounds the cost of one attempt
+/// at a branch before its first evaluation.
 const MOST_LEVELS: usize = 4096;
 
-/// Branches of one site that lead to a target: of a switch with more, the nearest.
+/// Maximum number of branches of one site that lead to a target; for a larger `switch`, the nearest ones.
 const MOST_LEADS: usize = 16;
 
 /// An input that covers a new branch without saturating one yet: a start point that is not in the corpus.
@@ -25,11 +25,11 @@ const MOST_LEADS: usize = 16;
 pub struct Pending {
     /// The input.
     pub bytes: Vec<u8>,
-    /// The branches it was the first to cover.
+    /// The branches that it was the first to cover.
     pub covers: Vec<u32>,
 }
 
-/// The number of a list of changes: each set has one of its own in this process, copies too.
+/// Identifies a list of changes. Each set in this process has its own number, and so does each copy.
 #[derive(Debug)]
 struct Identity(u64);
 
@@ -50,30 +50,30 @@ impl Clone for Identity {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saturation {
     graph: BranchGraph,
-    /// For each branch, the goals that it can follow directly, ascending.
+    /// For each branch, the goals that it can follow directly, in ascending order.
     before: Vec<Vec<u32>>,
-    /// The branches in scope, ascending: checks at every turn look at these only.
+    /// The goals in ascending order. The checks in every round look at these only.
     goals: Vec<u32>,
     covered: Vec<bool>,
     by_crash: Vec<bool>,
-    /// For the first branch of each site: one of its branches is covered.
+    /// For the first branch of each site, whether one of its branches is covered.
     reached: Vec<bool>,
     given_up: Vec<bool>,
     excluded: Vec<bool>,
-    /// Branches of `by_crash` for which no ordinary input is searched any more.
+    /// Branches of `by_crash` for which the search for an ordinary input has ended.
     #[serde(default)]
     ended_behind_crash: BTreeSet<u32>,
-    /// Replays in a fresh process that did not take a branch that the evaluation took, by branch.
+    /// By branch, the number of replays in a fresh process that did not take it although the evaluation took it.
     unconfirmed: BTreeMap<u32, u32>,
     saturated: Vec<bool>,
     /// Inputs that wait for their branches to become saturated.
     pub pending: Vec<Pending>,
-    /// Raised at every change, so that others notice cheaply.
+    /// Increases at every change, so that others notice changes cheaply.
     pub generation: u64,
     component: Vec<u32>,
-    /// Members of a component that are neither covered nor given up.
+    /// For each component, the number of members that are neither covered nor given up.
     open: Vec<u32>,
-    /// Successor components that are not saturated.
+    /// For each component, the number of successor components that are not saturated.
     waiting: Vec<u32>,
     predecessors: Vec<Vec<u32>>,
     members: Vec<Vec<u32>>,
@@ -82,12 +82,12 @@ pub struct Saturation {
     /// Branches that were covered, covered by an input that returns, or given up, in order.
     #[serde(skip)]
     changes: Vec<u32>,
-    /// Pending inputs may saturate a branch since branches were set aside.
+    /// Whether pending inputs may saturate a branch since branches were set aside.
     #[serde(skip)]
     has_ready: bool,
-    /// Goals that are neither covered nor given up.
+    /// Number of goals that are neither covered nor given up.
     n_open: usize,
-    /// Goals before this place in `goals` are covered.
+    /// All goals before this index in `goals` are covered.
     uncovered_from: usize,
     has_goals: bool,
 }
@@ -95,7 +95,7 @@ pub struct Saturation {
 impl_serdeany!(Saturation);
 
 impl Saturation {
-    /// Nothing covered.
+    /// Creates a state without covered branches.
     #[must_use]
     pub fn new(graph: BranchGraph) -> Self {
         let n = graph.next.len();
@@ -136,31 +136,31 @@ impl Saturation {
         set
     }
 
-    /// Is the branch one of the goals?
+    /// Whether the branch is a goal.
     #[must_use]
     pub fn is_goal(&self, branch: usize) -> bool {
         self.graph.goal[branch]
     }
 
-    /// Did any evaluation take it, crashing ones included?
+    /// Whether any evaluation took the branch, crashing ones included.
     #[must_use]
     pub fn is_covered(&self, branch: usize) -> bool {
         self.covered[branch]
     }
 
-    /// Did only crashing or hanging inputs take it?
+    /// Whether only crashing or hanging inputs took the branch.
     #[must_use]
     pub fn is_covered_by_crash(&self, branch: usize) -> bool {
         self.by_crash[branch]
     }
 
-    /// Was its search given up? Not for a branch that was [set aside](Saturation::is_set_aside).
+    /// Whether the branch was given up. False for a branch that was [set aside](Saturation::is_set_aside).
     #[must_use]
     pub fn is_given_up(&self, branch: usize) -> bool {
         self.given_up[branch] && !self.is_set_aside(branch)
     }
 
-    /// Covered (or given up) with all descendants?
+    /// Whether the branch and all its descendants are covered or given up.
     #[must_use]
     pub fn is_saturated(&self, branch: usize) -> bool {
         self.saturated[branch]
@@ -172,7 +172,7 @@ impl Saturation {
         self.covered.len()
     }
 
-    /// Does the target have no branch at all?
+    /// Whether the target has no branch at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.covered.is_empty()
@@ -191,7 +191,7 @@ impl Saturation {
         &self.before[branch]
     }
 
-    /// The branches whose state has changed since the set was made.
+    /// The branches whose state has changed since the set was created.
     #[must_use]
     pub fn changes(&self) -> Changes<'_> {
         Changes { identity: self.identity.0, branches: &self.changes }
@@ -202,8 +202,9 @@ impl Saturation {
         self.graph.next[branch].iter().map(|b| *b as usize).filter(|b| self.graph.passed[*b])
     }
 
-    /// The branches that decide on the way to the site of `target`, ascending, with the number of sites that are left on
-    /// the shortest way from each: those that are nearer than a branch of the same site.
+    /// The branches that decide whether a run reaches the site of `target`: those that are nearer to it than another
+    /// branch of the same site. They are in ascending order, each with the number of sites that remain on its shortest
+    /// way.
     #[must_use]
     pub fn leads(&self, target: usize) -> Vec<(usize, u32)> {
         let levels = Levels::new(&self.before, &self.graph.siblings, target as u32, MOST_LEVELS);
@@ -233,19 +234,20 @@ impl Saturation {
         self.goals.iter().map(|b| *b as usize)
     }
 
-    /// The first goal of part `number` when the goals are divided into `parts`, both from 0; 0 without goals.
+    /// The first goal of part `number`, from 0, if the goals are divided into `parts` parts; 0 without goals.
     #[must_use]
     pub fn first_of_share(&self, number: usize, parts: usize) -> usize {
         self.goals.get(number * self.goals.len() / parts.max(1)).map_or(0, |b| *b as usize)
     }
 
-    /// For every branch: does it stand at a comparison or an operation, which is passed whether it is taken or not?
+    /// For every branch, whether it belongs to a comparison or an operation, whose site is passed whether it is taken
+    /// or not.
     #[must_use]
     pub fn passed(&self) -> &[bool] {
         &self.graph.passed
     }
 
-    /// Was its site passed?
+    /// Whether the site of the branch was passed.
     #[must_use]
     pub fn is_site_reached(&self, branch: usize) -> bool {
         if !self.graph.passed[branch] {
@@ -255,8 +257,8 @@ impl Saturation {
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
     }
 
-    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, given up without those of
-    /// [`Saturation::depends_on_earlier_calls`].
+    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, and given up. The last
+    /// count is without the branches of [`Saturation::depends_on_earlier_calls`].
     #[must_use]
     pub fn counts(&self) -> (usize, usize, usize, usize) {
         let requested = || self.goals().filter(|b| self.graph.requested[*b]);
@@ -266,26 +268,27 @@ impl Saturation {
         (requested().count(), covered, count(&self.saturated), given_up)
     }
 
-    /// The number of requested branches that only crashing or hanging inputs took. They are not in the covered ones of
-    /// [`Saturation::counts`], and are searched for with less of the budget than others.
+    /// The number of requested branches that only crashing or hanging inputs took. They are not among the covered ones
+    /// of [`Saturation::counts`], and get less of the search budget than others.
     #[must_use]
     pub fn covered_by_crash_only(&self) -> usize {
         self.goals().filter(|b| self.graph.requested[*b] && self.covered[*b] && self.by_crash[*b]).count()
     }
 
-    /// Is any branch requested, or an outcome that a further criterion searches for? Those that only lead to such are not worth a search.
+    /// Whether any branch is requested, or is an additional goal. Branches that only lead to such goals are not worth a
+    /// search.
     #[must_use]
     pub fn has_goals(&self) -> bool {
         self.has_goals
     }
 
-    /// Is there nothing left to search for?
+    /// Whether there is nothing left to search for.
     #[must_use]
     pub fn is_done(&self) -> bool {
         !self.has_goals || self.n_open == 0
     }
 
-    /// Notes branches that an input took; returns the number of branches that became saturated.
+    /// Records the branches that an input took. Returns the number of branches that became saturated.
     pub fn cover(&mut self, branches: &[u32], crashed: bool) -> usize {
         let mut gained = 0;
         let mut revived = Vec::new();
@@ -321,18 +324,19 @@ impl Saturation {
         if revived.is_empty() {
             return gained;
         }
-        // A branch that was given up wrongly brings its descendants back into the count.
+        // A branch that was wrongly given up makes its descendants count again.
         gained += self.rebuild();
-        // It counted as saturated by verdict; now there is an input, which other fuzzers should see.
+        // The branch counted as saturated because it was given up. Now an input takes it, and other fuzzers should get
+        // that input.
         gained + revived.iter().filter(|b| self.saturated[**b]).count()
     }
 
-    /// Gives a branch up; returns the pending inputs that saturate a branch now that it counts as saturated.
+    /// Gives a branch up. Returns the pending inputs that saturate a branch now that it counts as saturated.
     pub fn give_up(&mut self, branch: usize) -> Vec<Pending> {
         self.give_up_all(&[branch])
     }
 
-    /// Gives several branches up at once: what follows from it is computed once.
+    /// Gives several branches up at once, so that the consequences are computed only once.
     pub fn give_up_all(&mut self, branches: &[usize]) -> Vec<Pending> {
         let before = self.changes.len();
         for branch in branches.iter().copied() {
@@ -349,7 +353,7 @@ impl Saturation {
         self.promote()
     }
 
-    /// Takes the pending inputs out whose own branches are saturated by now.
+    /// Removes and returns the pending inputs of which a branch is saturated by now.
     pub fn promote(&mut self) -> Vec<Pending> {
         let saturated = &self.saturated;
         let (ready, waiting) = core::mem::take(&mut self.pending)
@@ -359,7 +363,7 @@ impl Saturation {
         ready
     }
 
-    /// A covered branch is open no more: its component may be saturated, and then those before it.
+    /// Closes a branch that was covered: its component may become saturated, and then the components before it.
     fn close(&mut self, branch: usize) -> usize {
         let c = self.component[branch] as usize;
         self.open[c] -= 1;
@@ -386,7 +390,8 @@ impl Saturation {
         gained
     }
 
-    /// Computes components and saturation anew, without what can only follow a branch that was given up.
+    /// Recomputes components and saturation. Branches that can only follow a branch that was given up do not count.
+    /// Returns the number of branches that became saturated.
     fn rebuild(&mut self) -> usize {
         let before = self.saturated.iter().filter(|s| **s).count();
         let live = |b: usize| self.graph.goal[b] && !self.given_up[b];

@@ -1,4 +1,4 @@
-//! When branches are saturated, and which inputs are promoted.
+//! Tests when branches are saturated, and which inputs are promoted.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn nothing_is_spent_on_an_excluded_branch_and_an_input_that_takes_it_counts() {
 
 #[test]
 fn many_ways_to_a_site_cost_no_more_than_one() {
-    // A chain of decisions that meet again behind each: 2^n ways lead through n of them.
+    // A chain of decisions whose branches join again: 2^n ways lead through n of them.
     let edges: Vec<_> = (0..199).flat_map(|site| [(2 * site, site + 1), (2 * site + 1, site + 1)]).collect();
     let s = set(200, &edges);
     assert!(s.leads(398).is_empty(), "every branch leads there, so none decides");
@@ -101,7 +101,7 @@ fn covering_a_given_up_branch_takes_the_verdict_back() {
 
 #[test]
 fn what_leads_to_a_site_is_told_with_the_sites_between() {
-    // 0 -> site 1, 2 -> site 2; 1 and 3 return. Site 3 stands beside: both its branches lead to site 2.
+    // 0 -> site 1, 2 -> site 2; 1 and 3 return. Nothing leads to site 3, and both its branches lead to site 2.
     let s = set(4, &[(0, 1), (2, 2), (6, 2), (7, 2)]);
     assert_eq!(s.leads(5), [(0, 1), (2, 0)]);
     assert_eq!(s.leads(0), [], "nothing decides whether the first site is reached");
@@ -109,7 +109,7 @@ fn what_leads_to_a_site_is_told_with_the_sites_between() {
 
 #[test]
 fn in_a_loop_the_shorter_way_leads() {
-    // 0 -> site 1; 2 -> site 2; all others lead back to site 0 but 1, which leaves.
+    // 0 -> site 1; 2 -> site 2; all others lead back to site 0, except 1, which leaves the loop.
     let s = set(3, &[(0, 1), (2, 2), (3, 0), (4, 0), (5, 0)]);
     assert_eq!(s.leads(4), [(0, 1), (2, 0)], "3 leads there too, by another round");
 }

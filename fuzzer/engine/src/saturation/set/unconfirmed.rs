@@ -1,14 +1,15 @@
-//! Branches that an evaluation took, and its replay in a fresh process did not: what the evaluation did depends on earlier calls.
-//! Such a branch is not covered. After [`MOST_REPLAYS`] replays it is set aside: neither recorded nor searched for any more, since
-//! each evaluation that takes it would cost another process. It still counts when the replay of another input takes it.
+//! Branches that an evaluation took, but its replay in a fresh process did not: the evaluation depends on earlier
+//! calls. Such a branch is not covered. After [`MOST_REPLAYS`] replays it is set aside: it is neither recorded nor
+//! searched for any more, because each evaluation that takes it would cost another process. It still counts if the
+//! replay of another input takes it.
 
 use super::Saturation;
 
-/// Replays without a branch after which it is set aside. Each costs a process, about a millisecond.
+/// Number of replays without a branch after which it is set aside. Each replay costs a process, about a millisecond.
 pub const MOST_REPLAYS: u32 = 8;
 
 impl Saturation {
-    /// Notes branches that an input took, and not in its replay.
+    /// Records branches that an input took, but not its replay.
     pub fn note_unconfirmed(&mut self, branches: &[u32]) {
         let mut has_given_up = false;
         for branch in branches.iter().map(|b| *b as usize) {
@@ -19,7 +20,7 @@ impl Saturation {
         self.follow_set_aside(has_given_up);
     }
 
-    /// Takes over what [`Saturation::unconfirmed`] returned in an earlier part of the campaign.
+    /// Restores what [`Saturation::unconfirmed`] returned in an earlier part of the campaign.
     pub fn recall_unconfirmed(&mut self, unconfirmed: impl IntoIterator<Item = (u32, u32)>) {
         let mut has_given_up = false;
         for (branch, replays) in unconfirmed {
@@ -30,31 +31,32 @@ impl Saturation {
         self.follow_set_aside(has_given_up);
     }
 
-    /// Each branch that some replay did not confirm, covered by another input or not, with the number of these replays.
+    /// The branches that some replay did not confirm, covered by another input or not, each with the number of these
+    /// replays.
     pub fn unconfirmed(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays))
     }
 
-    /// Did some replay differ from its evaluation? Then the target has state that is not restored.
+    /// Whether some replay differed from its evaluation. The target then has state that is not restored.
     #[must_use]
     pub fn has_unconfirmed(&self) -> bool {
         !self.unconfirmed.is_empty()
     }
 
-    /// Was the branch taken only by evaluations whose replay did not take it?
+    /// Whether the branch was taken only by evaluations whose replay did not take it.
     #[must_use]
     pub fn depends_on_earlier_calls(&self, branch: usize) -> bool {
         !self.is_covered(branch) && self.unconfirmed.contains_key(&(branch as u32))
     }
 
-    /// The number of requested branches of [`Saturation::depends_on_earlier_calls`].
+    /// The number of requested branches for which [`Saturation::depends_on_earlier_calls`] holds.
     #[must_use]
     pub fn depending_on_earlier_calls(&self) -> usize {
         let depends = |b: &usize| self.depends_on_earlier_calls(*b) && self.graph.requested[*b];
         self.unconfirmed.keys().map(|b| *b as usize).filter(depends).count()
     }
 
-    /// Is the branch neither recorded nor searched for, because too many replays did not take it?
+    /// Whether the branch is neither recorded nor searched for, because too many replays did not take it.
     #[must_use]
     pub fn is_set_aside(&self, branch: usize) -> bool {
         !self.is_covered_by_test(branch)
@@ -65,7 +67,7 @@ impl Saturation {
         self.covered[branch] && !self.by_crash[branch]
     }
 
-    /// Returns whether the branch thereby counts as saturated.
+    /// Adds replays that did not take the branch. Returns whether the branch thereby counts as saturated.
     fn add_unconfirmed(&mut self, branch: usize, more: u32) -> bool {
         let replays = self.unconfirmed.entry(branch as u32).or_default();
         let before = core::mem::replace(replays, replays.saturating_add(more));
@@ -88,7 +90,7 @@ impl Saturation {
         }
     }
 
-    /// The pending inputs that saturate a branch since branches were set aside.
+    /// Removes and returns the pending inputs that saturate a branch since branches were set aside.
     pub fn take_ready(&mut self) -> Vec<super::Pending> {
         if core::mem::take(&mut self.has_ready) { self.promote() } else { Vec::new() }
     }

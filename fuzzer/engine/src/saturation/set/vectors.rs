@@ -1,4 +1,4 @@
-//! Vectors of decisions that no condition needs any more are no goals.
+//! Removes vectors of decisions from the goals when no condition needs them any more.
 
 use super::Saturation;
 use crate::saturation::VectorGoals;
@@ -10,7 +10,7 @@ impl Saturation {
         &self.graph.decisions
     }
 
-    /// The branches of the conditions of a vector, in order; `None` for a branch that is no vector.
+    /// The branches of the conditions of a vector, in order; `None` if the branch is no vector.
     #[must_use]
     pub fn steps_of_vector(&self, branch: usize) -> Option<&[u32]> {
         let place = self.graph.decisions.partition_point(|d| d.first as usize <= branch).checked_sub(1)?;
@@ -18,7 +18,8 @@ impl Saturation {
         Some(&decision.steps[decision.vector_of(branch)?])
     }
 
-    /// Takes the vectors out of the goals that no condition needs any more.
+    /// Removes the vectors from the goals that no condition needs any more. `covered` are the branches that are newly
+    /// covered.
     pub(super) fn release_vectors(&mut self, covered: &[u32]) {
         if self.graph.decisions.is_empty() {
             return;
@@ -41,7 +42,7 @@ impl Saturation {
         }
     }
 
-    /// These branches are goals no more.
+    /// Removes these branches from the goals.
     fn release(&mut self, branches: &[usize]) {
         for branch in branches {
             self.graph.goal[*branch] = false;

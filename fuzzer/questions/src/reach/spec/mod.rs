@@ -1,15 +1,15 @@
 //! Paths as text: steps separated by commas or line ends.
 //!
-//! | step | means |
+//! | step | meaning |
 //! | --- | --- |
-//! | `FILE:LINE:OUTCOME` | the conditional on that line goes this way |
-//! | `FILE:LINE:COLUMN:OUTCOME` | the one in that column; `COLUMN#K` is the K-th in one place (macros) |
+//! | `FILE:LINE:OUTCOME` | the conditional on that line has this outcome |
+//! | `FILE:LINE:COLUMN:OUTCOME` | the conditional in that column; `COLUMN#K` is the K-th in the same place (macros) |
 //! | `STEP^N` | the step N times |
-//! | `*` | any branches, none included |
-//! | `$` | no conditional is passed any more; last only |
+//! | `*` | any branches, or none |
+//! | `$` | no further conditional is passed; only as the last step |
 //!
-//! OUTCOME is `T` or `F`, of a switch `case N`, `N` or `default`. FILE may be left out where only one file is in scope, and be
-//! the end of a path.
+//! OUTCOME is `T` or `F`; for a switch it is `case N`, `N` or `default`. FILE may be the end of a path. It may be
+//! omitted if only one file is in scope.
 
 use std::collections::BTreeSet;
 
@@ -21,17 +21,17 @@ use penfuzz_target::program::{Site, Target};
 
 use super::syntax::{self, Item, Location, MOST};
 
-/// The conditionals in scope by their places in the source.
+/// The conditionals in scope, with their places in the source.
 #[derive(Debug)]
 pub struct Names<'a> {
     target: &'a Target,
-    /// Indices of the conditionals in scope, by place.
+    /// Indices of the conditionals in scope, ordered by place.
     sites: Vec<usize>,
     has_one_file: bool,
 }
 
 impl<'a> Names<'a> {
-    /// Of the conditionals in `scope`.
+    /// Collects the conditionals in `scope`.
     #[must_use]
     pub fn new(target: &'a Target, scope: &Scope) -> Self {
         let mut sites: Vec<usize> = scope.sites.iter().copied().filter(|s| target.sites[*s].is_conditional()).collect();
@@ -41,7 +41,7 @@ impl<'a> Names<'a> {
         Self { target, sites, has_one_file }
     }
 
-    /// For every branch of the target: is it one of a conditional in scope?
+    /// For each branch of the target, whether it belongs to a conditional in scope.
     #[must_use]
     pub fn branches(&self) -> Vec<bool> {
         let mut flags = vec![false; self.target.n_branches];
@@ -51,10 +51,10 @@ impl<'a> Names<'a> {
         flags
     }
 
-    /// Reads a path.
+    /// Parses a path.
     ///
     /// # Errors
-    /// When a step cannot be read, or its place is no conditional, or more than one.
+    /// When a step cannot be parsed, or when there is no conditional or more than one at its place.
     pub fn parse(&self, text: &str) -> Result<Vec<Step>, Error> {
         let mut steps = Vec::new();
         for text in syntax::items(text) {
@@ -92,7 +92,7 @@ impl<'a> Names<'a> {
         ))
     }
 
-    /// The one site at a place.
+    /// The only site at a place.
     fn site(&self, text: &str, place: &Location) -> Result<usize, Error> {
         let sites = &self.target.sites;
         let in_file: Vec<usize> = self.sites.iter().copied().filter(|s| place.is_in(&sites[*s].file)).collect();
@@ -136,14 +136,14 @@ impl<'a> Names<'a> {
         format!("`{text}`: no conditional in scope is on line {}; the nearest are on {}", place.line, list(&near))
     }
 
-    /// A branch as [`Names::parse`] reads it.
+    /// The text of a branch that [`Names::parse`] accepts.
     #[must_use]
     pub fn text(&self, branch: usize) -> String {
         let site = &self.target.sites[self.target.site_of(branch)];
         format!("{}:{}", self.place(branch), short_outcome(site, branch - site.first_branch))
     }
 
-    /// The place of a branch's conditional, as short as it is unique.
+    /// The shortest unambiguous place of a branch's conditional.
     #[must_use]
     pub fn place(&self, branch: usize) -> String {
         let index = self.target.site_of(branch);
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
         format!("{file}{}:{}{ordinal}", site.line, site.column)
     }
 
-    /// A step as [`Names::parse`] reads it.
+    /// The text of a step that [`Names::parse`] accepts.
     #[must_use]
     pub fn step(&self, step: Step) -> String {
         match step {
@@ -176,7 +176,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A sequence of branches as [`Names::parse`] reads it; what repeats is written once. At most `room` such items, then `…`.
+    /// The text of a sequence of branches that [`Names::parse`] accepts. Repeated branches are written once, with their
+    /// number. After `room` items follows `…`.
     #[must_use]
     pub fn path(&self, branches: &[u32], room: usize) -> String {
         let mut items = Vec::new();
@@ -196,7 +197,7 @@ fn place(site: &Site, index: usize) -> (&str, u32, u32, usize) {
     (&site.file, site.line, site.column, index)
 }
 
-/// `T`, `F`, `case 3` (the first label of the destination), `default`.
+/// A short text of an outcome: `T`, `F`, `case 3` (the first label of the destination), or `default`.
 fn short_outcome(site: &Site, k: usize) -> String {
     if site.kind == site_kind::SWITCH {
         let text = outcome_text(site, k);

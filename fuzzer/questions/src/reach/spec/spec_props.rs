@@ -1,4 +1,4 @@
-//! Properties of reading paths, on a real target: no text panics, and what is written is read back.
+//! Properties of the parser of paths, on a real target: no text panics, and printed paths are parsed back.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn target() -> Target {
     Target::load(&build(&recipe).unwrap()).unwrap()
 }
 
-/// Text that is nearly a path: most of it is rejected late.
+/// Text that is almost a path, so that most of it is rejected late.
 fn nearly() -> impl Strategy<Value = String> {
     let token = prop_oneof![
         Just("paths.c:".to_owned()),
@@ -48,7 +48,7 @@ fn no_text_panics_and_what_is_written_is_read_back() {
     proptest!(config(2_000), |(text in nearly())| {
         if let Ok(steps) = names.parse(&text) {
             prop_assert!(steps.len() <= MOST);
-            // Repetitions are written as single steps here; what they mean stays the same.
+            // Repetitions are printed as single steps here; the path stays the same.
             prop_assume!(steps.len() < 1000);
             let again: Vec<String> = steps.iter().map(|s| names.step(*s)).collect();
             prop_assert_eq!(names.parse(&again.join(",")).ok(), Some(steps));
@@ -86,7 +86,7 @@ proptest! {
         let ordinal_text = ordinal.map_or(String::new(), |k| format!("#{k}"));
         let text = format!("{file_text}{line}{column_text}{ordinal_text}");
         let wanted = Location { file: file.as_deref(), line, column, ordinal };
-        // A `#` in a name is only safe when an ordinal follows.
+        // A `#` in a file name is unambiguous only if an ordinal follows.
         prop_assume!(ordinal.is_some() || !file_text.contains('#'));
         prop_assert_eq!(Location::read(&text), Some(wanted));
     }

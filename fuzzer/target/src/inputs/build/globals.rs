@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// Makes the block of a variable of this type. What is not in an input keeps the value that it has at the start of the program. Nothing
-    /// of it is in an input if it `is_result`.
+    /// Builds the block of a variable of this type. Bytes that are not in an input keep their value at the start of the
+    /// program. No byte is in an input if `is_result` is set.
     pub(in crate::inputs) fn add_global(
         &mut self,
         global: &Global,
@@ -38,7 +38,7 @@ impl Builder<'_> {
         (draft.block.is_output, draft.block.initial) = (is_result, global.content());
         draft.first_slot = self.n_slots();
         let begun = self.size;
-        // Where something within cannot be made, it is null.
+        // Memory behind a pointer that cannot be built is no error at this depth: the pointer is null.
         let way = Way { depth: 1, ..Way::default() };
         for i in (0..n).take_while(|_| !is_result) {
             let (slots, before) = (self.n_slots(), self.size);
@@ -50,7 +50,7 @@ impl Builder<'_> {
             }
             (draft.per_element, draft.slotted) = (self.n_slots() - slots, i + 1);
             let per_element = self.size - before;
-            // Another element of so many bytes must fit.
+            // The block is full if another element of this size does not fit.
             draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
         let block = self.finish_block(draft, &Way::default());

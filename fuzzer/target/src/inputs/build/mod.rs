@@ -1,4 +1,4 @@
-//! From the types of parameters to the model of the inputs: the memory of one call.
+//! Builds the memory of one call from the types of the parameters: the blocks, slots and pointers of a [`Model`].
 
 mod globals;
 mod objects;
@@ -23,18 +23,18 @@ use super::{
     types::{Form, Number, TypeId, Types},
 };
 
-/// Pointers are followed so far from a parameter; what is further is null.
+/// Maximum pointer depth from a parameter; deeper pointers are null.
 const MAX_DEPTH: usize = 3;
-/// Elements of an array within a structure that are in an input; the others are 0.
+/// Maximum number of elements of an array member that are part of an input; the others are 0.
 const MAX_ELEMENTS: usize = 64;
-/// The same in bytes: there is room for what follows it.
+/// The same limit in bytes, so that there is room for the members that follow.
 const MAX_MEMBER: usize = 2048;
-/// Bytes of an input, and bytes of one block in it. What is beyond is 0.
+/// Maximum number of bytes of an input, and (`MAX_BLOCK`) of one block in it. Bytes beyond these limits are 0.
 const MAX_INPUT: usize = 3072;
 pub(super) const MAX_BLOCK: usize = 512;
-/// Blocks of a function.
+/// Maximum number of blocks of a function.
 const MAX_BLOCKS: usize = 64;
-/// Bytes of a string, with its end, and of memory of no type, until more are needed.
+/// Initial size in bytes of a string with its terminator, and (`BYTES`) of untyped memory, until calls need more.
 const STRING: usize = 32;
 const BYTES: usize = 16;
 
@@ -46,28 +46,28 @@ pub(super) struct Builder<'a> {
     said: &'a Said,
     slots: Vec<Slot>,
     size: usize,
-    /// Each with the number of its block.
+    /// Each group with the number of its block.
     groups: Vec<(usize, Group)>,
     pub blocks: Vec<Block>,
     stubs: Vec<Stub>,
     files: Vec<File>,
-    /// Numbers that have a domain unless the user says another one, by the indices of their slots.
+    /// Numbers with a predefined domain, by slot index. A constraint on the same number takes precedence.
     ranges: Vec<(usize, Domain)>,
-    /// Paths of numbers, and the indices of their slots.
+    /// Paths of numbers, with the indices of their slots.
     numbers: Vec<(String, usize)>,
     pending: VecDeque<Pending>,
     byte: Option<TypeId>,
-    /// The call whose memory is made.
+    /// The call that the blocks under construction belong to.
     owner: Owner,
-    /// Of each of `numbers`.
+    /// The owner of each entry of `numbers`.
     owners: Vec<Owner>,
-    /// Bytes of an input so far at most, bytes of one block, and number of blocks.
+    /// Maximum size of the input so far in bytes, bytes of one block, and number of blocks.
     limits: (usize, usize, usize),
-    /// A pointer beyond the limits leads to a block without elements: [`pointers`].
+    /// Whether a pointer beyond the limits gets a block without elements instead of null; see [`pointers`].
     pub finds_needed: bool,
-    /// The frames of the steps.
+    /// The frame blocks of the steps (the calls of the function under test).
     pub frames: Vec<usize>,
-    /// The kinds of the slots of each step.
+    /// The slot kinds of each step.
     pub steps: Vec<Vec<Kind>>,
     /// The first slot of the first step.
     pub first_of_steps: usize,
@@ -99,24 +99,24 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What follows belongs to this call, one of `n` that share the room.
+    /// Starts the blocks of the call `owner`, one of `n` calls that share the room.
     pub fn begin(&mut self, owner: Owner, n: usize) {
         self.owner = owner;
         let block = if n == 1 { MAX_BLOCK } else { (2 * MAX_BLOCK / n).min(MAX_BLOCK) };
         self.limits = (MAX_INPUT, block, self.blocks.len().saturating_sub(1) + (MAX_BLOCKS / n).max(4));
     }
 
-    /// Bytes that an input has room for.
+    /// Number of bytes that are still free in an input.
     pub const fn room(&self) -> usize {
         MAX_INPUT.saturating_sub(self.size)
     }
 
-    /// What follows has at most so many bytes of an input.
+    /// Limits the following slots to `room` further bytes of an input.
     pub const fn limit(&mut self, room: usize) {
         self.limits.0 = self.size + room;
     }
 
-    /// The slot of the number of calls.
+    /// Adds the slot for the number of calls; returns it with its index.
     pub fn count(&mut self) -> (Slot, usize) {
         let slot = Slot { kind: Kind::U8, offset: self.size };
         self.size = slot.end();
@@ -124,29 +124,29 @@ impl<'a> Builder<'a> {
         (slot, self.slots.len() - 1)
     }
 
-    /// The slot of whether a pointer is null.
+    /// Adds the slot that decides whether a pointer is null; `None` if the input is full.
     pub fn null_slot(&mut self, draft: &mut Draft) -> Option<Slot> {
         self.slot(draft, Kind::Bool)
     }
 
-    /// Slots so far.
+    /// Number of slots so far.
     pub const fn n_slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The kinds of the slots from this one on.
+    /// The kinds of the slots from `first` on.
     pub fn kinds_from(&self, first: usize) -> Vec<Kind> {
         self.slots[first..].iter().map(|slot| slot.kind).collect()
     }
 
-    /// Makes a block of zeros, of which nothing is in an input.
+    /// Adds a block of zeros without bytes in an input; returns its number.
     pub fn zero_block(&mut self, element: TypeId, path: &str) -> usize {
         let mut draft = Draft::new(element, self.types[element].size.max(1), path.to_owned());
         draft.block.is_output = true;
         self.finish_block(draft, &Way::default())
     }
 
-    /// Adds a frame to the first block.
+    /// Merges a frame into the first block.
     pub fn finish_into_first(&mut self, draft: Draft) {
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = 0);
         let first = &mut self.blocks[0];
@@ -158,7 +158,8 @@ impl<'a> Builder<'a> {
         first.pointers.sort_by_key(|p| p.at);
     }
 
-    /// Puts a value of a type at a place of a block: slots for its numbers, and pending pointers.
+    /// Places a value of type `of` at offset `at` of a block: adds slots for its numbers, and pending pointers. Returns
+    /// an error if the value cannot be built from numbers.
     pub fn place(&mut self, draft: &mut Draft, of: TypeId, at: usize, path: &str, way: &Way) -> Result<(), String> {
         match self.types[of].form.clone() {
             Form::Number(number) => {
@@ -198,7 +199,7 @@ impl<'a> Builder<'a> {
         if let Some(why) = self.closed(of) {
             return Err(why.to_owned());
         }
-        let mut bytes = 0; // those of bit-fields, each once
+        let mut bytes = 0; // bytes of bit-fields placed so far, so that each is placed once
         for m in members {
             if m.bits > 0 {
                 let (first, end) = ((m.offset / 8).max(bytes), (m.offset + m.bits).div_ceil(8));
@@ -215,7 +216,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Why the contents of a type cannot be made although its members are known.
+    /// The reason why a type cannot be built although its members are known; `None` if it can.
     fn closed(&self, of: TypeId) -> Option<&'static str> {
         let name = self.types[of].name.as_str();
         match name {
@@ -228,7 +229,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Is a type made of numbers and of objects that are made?
+    /// Whether a type consists of numbers and of library objects that can be built.
     fn is_plain(&self, of: TypeId, depth: usize) -> bool {
         match &self.types[of].form {
             Form::Number(_) | Form::Library(_) => true,
@@ -277,13 +278,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A number in a range that the user gives stays a `double`: what is added would lead out of it.
+    /// A number with a range constraint stays a `double`, because the extra bits of [`extended`] could leave the range.
     fn form_of_extended(&self, path: &str) -> Conversion {
         let is_in_range = self.said.domain(path, Kind::F64).is_some();
         if is_in_range { Conversion::F80 } else { Conversion::Extended }
     }
 
-    /// A new slot; `None` when the input is full.
+    /// Adds a slot; `None` if the input is full.
     fn slot(&mut self, draft: &mut Draft, kind: Kind) -> Option<Slot> {
         if self.size + kind.size() > self.limits.0 {
             draft.is_full = true;
@@ -295,7 +296,7 @@ impl<'a> Builder<'a> {
         Some(slot)
     }
 
-    /// Ends a block, which gets the next number.
+    /// Finishes a block and returns its number.
     pub fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
         let number = self.blocks.len();
         draft.block.owner = self.owner;
@@ -322,7 +323,7 @@ impl<'a> Builder<'a> {
         let (numbers, slots) = (&self.numbers, &self.slots);
         let named =
             || numbers.iter().zip(&self.owners).map(|((path, index), owner)| (path.as_str(), *owner, slots[*index]));
-        // The last one: a pointer to an integer is a path of its own.
+        // An exact path takes precedence over the same path with `*`: later entries replace earlier ones.
         let integers: HashMap<(Owner, &str), Slot> = named()
             .map(|(path, owner, slot)| ((owner, path.strip_prefix('*').unwrap_or(path)), slot))
             .chain(named().map(|(path, owner, slot)| ((owner, path), slot)))

@@ -1,7 +1,7 @@
-//! Objects of the C++ library: their elements are a block, and the object has pointers to it, and its size.
+//! Objects of the C++ library: their elements are a block, and the object holds pointers to the block and its size.
 //!
-//! How many elements there are is a number of the input, `v.size()`. A block with the elements of a vector or a string may not be freed:
-//! the `operator delete` of the runtime passes over it (`runtime/owned.c`).
+//! The number of elements is a number of the input, `v.size()`. A block with the elements of a vector or a string must
+//! not be freed: the `operator delete` of the runtime skips it (`runtime/owned.c`).
 
 use penfuzz_mutators::{domain::Domain, group::Length, view::Kind};
 
@@ -15,10 +15,11 @@ use crate::inputs::{
     types::{Form, Number, TypeId},
 };
 
-/// Elements of a container at most, and characters of a string, unless the user says another number.
+/// Maximum number of elements of a container, and (`CHARACTERS`) of characters of a string, unless a constraint gives
+/// another number.
 const ELEMENTS: usize = 16;
 const CHARACTERS: usize = 31;
-/// The same within a container.
+/// The same limits for objects within a container.
 const INNER_ELEMENTS: usize = 4;
 const INNER_CHARACTERS: usize = 15;
 
@@ -27,23 +28,23 @@ const INNER_CHARACTERS: usize = 15;
 pub(in crate::inputs) struct Elements {
     /// The path of the object.
     pub object: String,
-    /// Of the class of the object.
+    /// The class of the object.
     pub class: Class,
-    /// Where the object lies in its block.
+    /// Offset of the object in its block.
     pub at: usize,
-    /// Elements at most, without the 0 behind a string.
+    /// Maximum number of elements, without the terminator of a string.
     pub capacity: usize,
     pub rule: Rule,
     pub origin: Origin,
 }
 
 impl Elements {
-    /// A 0 lies behind the characters.
+    /// Whether a terminating 0 follows the characters.
     pub const fn is_terminated(&self) -> bool {
         matches!(self.class, Class::String { .. })
     }
 
-    /// Pointers and numbers of the object besides the pointer to its elements: their places, and what they are.
+    /// The pointers and numbers of the object besides the pointer to its elements.
     pub fn others(&self, block: usize) -> Vec<Pointer> {
         let place = |at: usize, target: Leads| Pointer { at: self.at + at, target, null: None };
         match self.class {
@@ -60,7 +61,7 @@ impl Elements {
 }
 
 impl Builder<'_> {
-    /// Puts an object at a place of a block.
+    /// Places an object at an offset of a block.
     pub(in crate::inputs) fn place_object(
         &mut self,
         draft: &mut Draft,
@@ -88,7 +89,7 @@ impl Builder<'_> {
         let is_by_value = draft.block.path.is_empty();
         let is_const = match class {
             Class::View { is_const, .. } => *is_const,
-            // What becomes of a copy, nobody sees.
+            // No caller sees what the callee writes to a copy.
             _ => way.is_const || is_by_value,
         };
         let begin = match class {
@@ -111,7 +112,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// How many elements the object has.
+    /// Determines the number of elements of the object.
     fn elements(&mut self, draft: &mut Draft, class: &Class, at: usize, object: &str, way: &Way) -> Elements {
         let made = |capacity, rule, origin| Elements {
             object: object.to_owned(),
@@ -145,7 +146,7 @@ impl Builder<'_> {
         made(most, Rule::Linear(size_path, 1, 0), origin)
     }
 
-    /// The number of elements, which lies in no block.
+    /// Adds the number of elements to the input. It is copied to no block.
     fn place_size(&mut self, draft: &mut Draft, path: &str, most: usize) {
         if self.slot(draft, Kind::U16).is_none() {
             return;
@@ -156,7 +157,7 @@ impl Builder<'_> {
         self.ranges.extend(Domain::new(Kind::U16, 0, most as u64).map(|d| (index, d)));
     }
 
-    /// Makes the block of the elements of an object.
+    /// Builds the block of the elements of an object.
     pub(in crate::inputs) fn follow_elements(&mut self, p: &Pending, elements: &Elements) -> Result<usize, String> {
         let (element, stride) = (p.to, self.types[p.to].size.max(1));
         let mut draft = Draft::new(element, stride, p.path.clone());
@@ -189,7 +190,7 @@ impl Builder<'_> {
             if was_full && !has_objects {
                 return Ok(());
             }
-            // In a full block objects are still made, without elements: zeros are no string.
+            // In a full block, objects are still placed, without elements, because zeros are no valid string.
             self.place(draft, element, i * draft.block.stride, &format!("{}[{i}]", elements.object), way)?;
             if draft.is_full {
                 continue;
@@ -197,13 +198,13 @@ impl Builder<'_> {
             draft.per_element = self.slots.len() - slots;
             draft.slotted = i + 1;
             let per_element = self.size - before;
-            // Another element of so many bytes must fit.
+            // The block is full if another element of this size does not fit.
             draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
         Ok(())
     }
 
-    /// Is an object of the library among the parts of this type?
+    /// Whether a type contains an object of the library.
     pub(in crate::inputs) fn has_objects(&self, of: TypeId, depth: usize) -> bool {
         match &self.types[of].form {
             Form::Library(class) => class.owns() || matches!(class, Class::View { .. }),
@@ -216,10 +217,10 @@ impl Builder<'_> {
     }
 }
 
-/// An object without elements. For a vector and a view these are zeros.
+/// Places an object without elements. A vector or a view without elements is all zeros.
 fn place_empty(draft: &mut Draft, class: &Class, at: usize) {
     if let Class::String { begin, room, .. } = class {
-        // The characters of a short string lie in the object, where the size of the memory of a long one would be.
+        // A short string has its characters in the object, where a long string has the size of its memory.
         draft.block.pointers.push(Pointer { at: at + begin, target: Leads::Own(at + room), null: None });
     }
 }

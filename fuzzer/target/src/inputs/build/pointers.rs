@@ -1,9 +1,10 @@
 //! The memory behind pointers.
 //!
-//! A structure may lead to more memory than an input has room for: what lies deeper than [`MAX_DEPTH`] pointers, or behind the first
-//! [`MAX_BLOCKS`] of them, is null. Which of it the code uses is found out by calls, as in the lazy initialization of symbolic execution
-//! (Khurshid, Pasareanu and Visser, TACAS 2003): there such a pointer leads to a block without elements, and a fault beside it shows that
-//! it is needed. What is needed is made before the rest.
+//! A structure may lead to more memory than an input has room for. Pointers to memory that is deeper than [`MAX_DEPTH`]
+//! pointers, or after the first [`MAX_BLOCKS`] blocks, are null. Calls find out which of this memory the code uses, as
+//! in the lazy initialization of symbolic execution (Khurshid, Pasareanu and Visser, TACAS 2003). In these calls such a
+//! pointer leads to a block without elements, and a fault next to it shows that the memory is needed. Memory that is
+//! needed is built before the rest.
 
 use penfuzz_abi::type_flag;
 use penfuzz_mutators::{group::Length, view::Kind};
@@ -13,9 +14,9 @@ use super::{
     STRING, Size, Stub, TypeId, Way, any_index, element_path,
 };
 
-/// Pointers are followed so far where calls have shown that it is needed.
+/// Maximum pointer depth of memory that calls have shown to be needed.
 const MAX_NEEDED_DEPTH: usize = 8;
-/// Blocks without elements in one model.
+/// Number of blocks of a model up to which blocks without elements are added.
 const MAX_UNMADE: usize = 1024;
 
 impl Builder<'_> {
@@ -48,11 +49,11 @@ impl Builder<'_> {
         };
         let is_needed = self.sizes.get(&any_index(path)).is_some_and(|size| size.is_needed);
         let is_beyond = self.is_beyond(way.depth, is_needed);
-        // The end of a list may be null.
+        // A pointer that may be null, such as the end of a list, needs no such block.
         let is_unmade = is_beyond && self.finds_needed && !way.nullable && way.depth < MAX_NEEDED_DEPTH;
         let is_unmade = is_unmade && made == Made::Memory && self.blocks.len() + self.pending.len() < MAX_UNMADE;
         if is_beyond && !is_unmade || why.is_some() {
-            // Behind a parameter, the memory matters; deeper, the program may live without it.
+            // The memory behind a parameter is required. At a greater depth the program may work without it.
             if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
                 return Err(why.to_owned());
             }
@@ -64,7 +65,7 @@ impl Builder<'_> {
         absent.extend(null);
         let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
         let path = path.to_owned();
-        // The number of the own block is known when it is finished.
+        // The number of the block that contains the pointer is known when that block is finished.
         let block = usize::MAX;
         let need = match (is_needed, is_unmade) {
             (true, _) => Need::Shown,
@@ -77,7 +78,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Is there no room for a block behind a pointer of this depth? Up to half of the blocks are those that are needed.
+    /// Whether there is no room for a block behind a pointer of this depth. If some blocks are needed, half of the
+    /// blocks are reserved for them.
     fn is_beyond(&self, depth: usize, is_needed: bool) -> bool {
         let n = self.blocks.len() + self.pending.len();
         if is_needed {
@@ -87,7 +89,7 @@ impl Builder<'_> {
         depth >= MAX_DEPTH || n + if keeps_room { MAX_BLOCKS / 2 } else { 0 } >= self.limits.2
     }
 
-    /// Makes the blocks behind all pointers, in the order in which they were met.
+    /// Builds the blocks behind all pending pointers, in order.
     pub fn follow_pointers(&mut self) -> Result<(), String> {
         while let Some(p) = self.pending.pop_front() {
             let (from, at, null) = (p.block, p.at, p.null);
@@ -116,7 +118,7 @@ impl Builder<'_> {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
         let generic = any_index(&p.path);
-        // What is said of a container is about its elements.
+        // A constraint on a container applies to its elements.
         let is_object = matches!(self.types[element].form, Form::Library(_));
         let given = || self.said.size(&generic, stride, self.limits.1).filter(|_| !is_object);
         let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| self.default_size(p, element));
@@ -130,11 +132,11 @@ impl Builder<'_> {
         b.length = Length::Fixed(size.capacity);
         b.rule = size.length;
         b.origin = size.origin;
-        // An object that is assigned to must be one before.
+        // An object that is assigned to must be valid before.
         let is_result = size.is_output && (size.origin != Origin::Given || p.way.is_output);
         b.is_output = is_result && !has_objects;
         b.is_const = p.is_const;
-        // A declared `char a[4]` is four characters, and a pointer without an index leads to one.
+        // A declared `char a[4]` is four characters, and a pointer without an index leads to one character.
         let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
         b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
         draft.first_slot = self.slots.len();
@@ -158,13 +160,13 @@ impl Builder<'_> {
             draft.per_element = self.slots.len() - slots;
             draft.slotted = i + 1;
             let per_element = self.size - before;
-            // Another element of so many bytes must fit.
+            // The block is full if another element of this size does not fit.
             draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
         Ok(self.finish_block(draft, &p.way))
     }
 
-    /// The size of a block of which nothing is known but its type.
+    /// The default size of a block, from its type and its pointer alone.
     fn default_size(&self, p: &Pending, element: TypeId) -> Size {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
@@ -180,7 +182,7 @@ impl Builder<'_> {
         Size { capacity, length: Rule::Full, origin, is_output: p.way.is_output, is_needed: false }
     }
 
-    /// Makes a block without elements, at which a call faults that needs one.
+    /// Builds a block without elements. A call that needs an element faults there.
     fn put_off(&mut self, p: &Pending, element: TypeId, size: Size) -> usize {
         let mut draft = Draft::new(element, self.types[element].size.max(1), p.path.clone());
         draft.block.capacity = 0;
@@ -190,7 +192,7 @@ impl Builder<'_> {
         self.finish_block(draft, &p.way)
     }
 
-    /// The type of memory of no type.
+    /// The element type of untyped memory.
     fn byte_type(&mut self) -> TypeId {
         let types = &mut self.types;
         *self.byte.get_or_insert_with(|| types.add_byte())

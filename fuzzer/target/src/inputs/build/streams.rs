@@ -1,4 +1,5 @@
-//! Blocks of what a function reads besides its parameters: standard input, results of its environment, files, and the arguments of a program.
+//! Blocks for inputs besides parameters: standard input, results of the environment, files, and the arguments of a
+//! program.
 
 use penfuzz_abi::type_flag;
 use penfuzz_mutators::{
@@ -18,24 +19,24 @@ use crate::{
     program::{Function, environment::Source},
 };
 
-/// Characters of standard input, with the 0 behind them.
+/// Maximum number of characters of standard input, with the terminator.
 const INPUT: usize = 64;
-/// Results of a function of the environment; then it returns 0.
+/// Number of results of a function of the environment; later calls return 0.
 const RESULTS: usize = 16;
-/// Characters of a file, unless the user says another number.
+/// Maximum number of characters of a file, unless a constraint gives another number.
 const FILE: usize = 256;
-/// Arguments of a program besides its name.
+/// Maximum number of arguments of a program besides its name.
 const ARGUMENTS: usize = 4;
-/// Characters of one of them, with the 0 behind them.
+/// Maximum number of characters of one argument, with the terminator.
 const ARGUMENT: usize = 32;
 
 impl Builder<'_> {
-    /// Makes the block of standard input.
+    /// Builds the block of standard input.
     pub(in crate::inputs) fn add_input(&mut self) -> usize {
         self.add_text("stdin", INPUT, Rule::Full, None).0
     }
 
-    /// Makes the block of the results of a function of the environment.
+    /// Builds the block of the results of a function of the environment.
     pub(in crate::inputs) fn add_nondet(&mut self, source: Source) -> Nondet {
         let type_name = source.function.trim_start_matches("__VERIFIER_nondet_");
         let element = self.types.add_kind(source.kind, type_name);
@@ -44,7 +45,7 @@ impl Builder<'_> {
         Nondet { source, block }
     }
 
-    /// Makes the texts of the arguments of a program, and `argv`. How many there are, `argc` says. The environment is empty.
+    /// Builds the texts of the arguments of a program, and `argv`. `argc` is their number. The environment is empty.
     pub(in crate::inputs) fn add_arguments(&mut self, f: &Function, parameters: &[(TypeId, usize)]) {
         let (Some(argc), Some((of, at))) = (f.parameters.first(), parameters.get(1)) else { return };
         let Form::Pointer(element) = self.types[*of].form else { return };
@@ -53,7 +54,7 @@ impl Builder<'_> {
         }
         let mut pointers = vec![Pointer { at: 0, target: Leads::Program, null: None }];
         for i in 1..=ARGUMENTS {
-            // As many characters as there is room for if `argc` is above `i`, else none.
+            // All characters if `argc` is above `i`, else none.
             let (times, plus) = (ARGUMENT as i64, -((i * ARGUMENT) as i64));
             let rule = Rule::Linear(argc.name.clone(), times, plus);
             let (block, _) = self.add_text(&format!("{}[{i}]", f.parameters[1].name), ARGUMENT, rule, None);
@@ -74,7 +75,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Is something else than memory behind a pointer?
+    /// What a pointer leads to: memory, a stream, or the name of a file.
     pub(in crate::inputs) fn made_behind(&self, to: TypeId, path: &str, way: &Way) -> Made {
         let t = &self.types[to];
         if matches!(t.name.as_str(), "struct _IO_FILE" | "_IO_FILE") {
@@ -84,7 +85,7 @@ impl Builder<'_> {
         if is_named && t.has(type_flag::CHAR) { Made::Name } else { Made::Memory }
     }
 
-    /// Makes the block of the text of a file, and returns the number of the file.
+    /// Builds the block of the text of a file; returns the index of the file.
     pub(in crate::inputs) fn add_file(&mut self, p: &Pending) -> usize {
         let room = self.said.file(&p.path).unwrap_or(FILE) + 1;
         let missing = (p.made == Made::Name).then_some(Kind::Bool);
@@ -93,7 +94,7 @@ impl Builder<'_> {
         self.files.len() - 1
     }
 
-    /// Makes a block of characters; before them a number of the kind `before`.
+    /// Builds a block of characters. A number of the kind `before` precedes it in the input.
     fn add_text(&mut self, path: &str, room: usize, rule: Rule, before: Option<Kind>) -> (usize, Option<Slot>) {
         let element = self.types.add_character();
         let mut draft = Draft::new(element, 1, path.to_owned());
@@ -102,7 +103,7 @@ impl Builder<'_> {
         (self.fill(draft, Kind::U8, room), before)
     }
 
-    /// Gives a block this many numbers, and ends it.
+    /// Adds `n` numbers to a block, and finishes it.
     fn fill(&mut self, mut draft: Draft, kind: Kind, n: usize) -> usize {
         (draft.block.capacity, draft.block.length) = (n, Length::Fixed(n));
         draft.block.is_const = true;
