@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* The fuzzer restores other sections (engine/src/program/state.rs). */
+/* The fuzzer restores other sections (target/src/program/state.rs). */
 #define KEPT __attribute__((section("pen_allocations")))
 
 enum { FEWEST_SLOTS = 64 };

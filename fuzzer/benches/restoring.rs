@@ -30,12 +30,12 @@ struct Cost {
     name: String,
     /// Number of bytes that are restored.
     state: usize,
-    /// ns per evaluation with restoring and without.
+    /// Times in ns per evaluation: with restoring, and without.
     with: f64,
     without: f64,
-    /// ns of restoring alone.
+    /// Time of restoring alone, in ns.
     alone: f64,
-    /// µs of a replay in a fresh process.
+    /// Time of a replay in a fresh process, in µs.
     replay: f64,
 }
 
@@ -79,7 +79,7 @@ fn measure(target: &Rc<Target>, function: usize) -> Option<Cost> {
     // The zygote must start before the first evaluation.
     let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, UNWATCHED);
     evaluator.arm(|_| 0);
-    // As in a search, an input that loops long is ended.
+    // As in a search, inputs with long loops are stopped.
     evaluator.set_fuel_cap(limits.fuel >> 8);
     let (mut with, mut without, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

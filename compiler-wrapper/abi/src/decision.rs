@@ -6,18 +6,19 @@
 pub struct Node {
     /// Action bytes of its two-way site.
     pub actions: *const u8,
-    /// The condition that is evaluated next if this one holds, or one of [`decided`].
+    /// The condition that is evaluated next if this one is true, or one of [`decided`].
     pub next_true: u32,
-    /// The same if it does not hold.
+    /// The condition that is evaluated next if this one is false, or one of [`decided`].
     pub next_false: u32,
-    /// Ways through the decision from here if this condition holds.
+    /// Number of vectors (ways through the rest of the decision) that begin with this condition being true.
     pub on_true: u32,
     /// Padding.
     pub unused: u32,
 }
 
-/// The conditions in the order of the source. A way through the decision is the vector of the conditions that are evaluated, with
-/// their values. Its number is the sum of [`Node::on_true`] over the conditions that do not hold.
+/// A decision: its conditions in source order. A vector, or way through the decision, lists the conditions that are
+/// evaluated with their values. The number of a vector is the sum of [`Node::on_true`] over the conditions that are
+/// false.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Decision {
@@ -31,20 +32,20 @@ pub struct Decision {
     pub n_vectors: u32,
 }
 
-/// In [`Node::next_true`]: the whole expression is decided.
+/// Values of [`Node::next_true`] and [`Node::next_false`] at which the whole expression is decided.
 pub mod decided {
-    /// It is false.
+    /// The expression is false.
     pub const FALSE: u32 = 0xffff_fffe;
-    /// It is true.
+    /// The expression is true.
     pub const TRUE: u32 = 0xffff_ffff;
 }
 
-/// How far an evaluation of a decision has got.
+/// The progress of an evaluation of a decision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Walk {
-    /// The condition that is next; 0: no evaluation has begun.
+    /// The next condition; 0 if no evaluation has begun.
     pub node: u32,
-    /// The number of the vector so far.
+    /// The partial sum that becomes the number of the vector.
     pub vector: u32,
 }

@@ -37,19 +37,19 @@ pub const VERSION: u32 = 13;
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
 
-/// Bits of the action byte of a branch. The fuzzer writes the byte, the hook at the site obeys it.
+/// Bits of the action byte of a branch. The fuzzer writes the byte; the hook at the site reads it.
 pub mod action {
     /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes), and appends the branch to
     /// [`State::taken`](super::State::taken) unless the byte was set.
     pub const RECORD: u8 = 0x01;
     /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
     pub const WANT: u8 = 0x02;
-    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations; of a `switch`, see
-    /// [`NEAR`].
+    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations. For a `switch`, see [`NEAR`].
     pub const TRACK: u8 = 0x04;
-    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. Of a `switch`, in its first
-    /// byte only: some branch is tracked, and the cases next to the operand note it in [`State::near`](super::State::near). So
-    /// a pass costs the same with one case as with thousands.
+    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. For a
+    /// `switch`, the bit is in its first byte only. It means that some branch is tracked, and that the cases next to
+    /// the operand store it in [`State::near`](super::State::near); so a pass costs the same with one case as with
+    /// thousands.
     pub const NEAR: u8 = 0x08;
     /// On every branch of a site: each pass of the site is compared with the next step of
     /// [`State::path`](super::State::path), and `r` is the distance to the rest of the path (path reachability: ME,
@@ -120,11 +120,12 @@ pub mod kind {
     pub const U128: u32 = 18;
 }
 
-/// Alignment of a call's output area, and size of its first cell, which holds the result, in bytes; also size and alignment
-/// of the block behind a pointer to a number: see [`Function::call`].
+/// Alignment of a call's output area, and size of its first cell, which holds the result, in bytes. Also size and
+/// alignment of the block behind a pointer to a number: see [`Function::call`].
 pub const CELL_BYTES: usize = 16;
 
-/// The block behind the nth pointer, from 1, ends n times so many bytes behind the start of the output area.
+/// Distance of the blocks of pointers, in bytes: the block of the nth pointer (from 1) ends `n * STRIDE_BYTES` after
+/// the start of the output area.
 pub const STRIDE_BYTES: usize = 0x10_0000;
 
 /// The branches of a comparison: the position of `a` relative to `b` among the numbers of their type.
@@ -145,21 +146,22 @@ pub mod exception {
     pub const OVERFLOW: usize = 0;
     /// The result is subnormal or zero, and inexact.
     pub const UNDERFLOW: usize = 1;
-    /// A pole: a number that is not 0, by 0.
+    /// A pole: a nonzero number divided by 0.
     pub const DIVIDE_BY_ZERO: usize = 2;
-    /// There is no result.
+    /// The operation has no defined result.
     pub const INVALID: usize = 3;
     /// The result is rounded.
     pub const INEXACT: usize = 4;
 }
 
-/// Flags and fields of [`Traced::what`], above the number of the operation in the lowest 8 bits.
+/// Flags and fields of [`Traced::what`], above the lowest 8 bits, which hold the number of the operation.
 pub mod operation_flag {
-    /// Operands and result are `float`; of `TO_…` the operand, of `FROM_…` the result.
+    /// Operands and result are `float`. For `TO_…` this describes the operand, for `FROM_…` the result.
     pub const SINGLE: u32 = 0x100;
-    /// The first operand is a constant; shifted by 1 the second, by 2 the third.
+    /// The first operand is a constant. The bit shifted left by 1 says the same of the second operand, by 2 of the
+    /// third.
     pub const CONSTANT: u32 = 0x200;
-    /// From this bit on, in 8 bits: the width of the integer that is converted to or from; 0 if there is none.
+    /// 8 bits from this bit on: the width of the integer in a conversion; 0 for other operations.
     pub const INTEGER_SHIFT: u32 = 16;
     /// From this bit on: the site's [`possible`](super::Site::possible).
     pub const POSSIBLE_SHIFT: u32 = 24;
@@ -189,26 +191,26 @@ pub mod stop {
     pub const EXIT: u32 = 2;
     /// The run has left the wanted path for good.
     pub const STRAYED: u32 = 3;
-    /// A C++ exception has left the function under test; [`exit_status`](super::State::exit_status) is the address of the name of its
-    /// type, or 0.
+    /// A C++ exception has left the function under test. [`exit_status`](super::State::exit_status) is the address of
+    /// the name of its type, or 0.
     pub const THROW: u32 = 4;
-    /// An assumption (`PEN_ASSUME`) does not hold.
+    /// An assumption (`PEN_ASSUME`) is false.
     pub const REJECTED: u32 = 5;
-    /// A check (`PEN_CHECK`) does not hold; [`exit_status`](super::State::exit_status) is the address of its text.
+    /// A check (`PEN_CHECK`) is false; [`exit_status`](super::State::exit_status) is the address of its text.
     pub const CHECK: u32 = 6;
 }
 
-/// [`Site::assumption`] of a conditional of an assumption.
+/// Flag of [`Site::assumption`]: the site is a conditional of an assumption.
 pub const ASSUMED: u32 = 1 << 30;
 
-/// [`Site::predicate`] of a condition that is none or more than one comparison.
+/// Value of [`Site::predicate`] if the condition is not a single comparison.
 pub const NO_PREDICATE: u8 = 255;
 
 /// What control can reach from a branch, or from the entry of a function, before it passes another conditional.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Edges {
-    /// Sites, by their indices among the function's own: the conditionals reached, and what is a site before them.
+    /// Sites, by their indices within the function: the conditionals reached, and the sites on the way to them.
     pub next: *const u32,
     /// Functions called; null for one that is not instrumented.
     pub calls: *const *const Function,
@@ -238,7 +240,8 @@ pub struct Site {
     pub edges: *const Edges,
     /// `n_cases` entries by rising value, `switch` only.
     pub cases: *const Case,
-    /// Of an operation, as C writes it: `*`, `log`, `(int)`; of a mutation point a line per mutant: operator, tab, change; else empty.
+    /// For an operation: its C notation, such as `*`, `log`, `(int)`. For a mutation point: one line per mutant with
+    /// operator, tab, change. Otherwise empty.
     pub name: *const c_char,
     /// Source line, from 1.
     pub line: u32,
@@ -254,15 +257,16 @@ pub struct Site {
     pub predicate: u8,
     /// One of [`operand`].
     pub operand: u8,
-    /// Bits of an integer operand; of an operation those of its floats.
+    /// Width of an integer operand in bits; for an operation, the width of its floats.
     pub width: u8,
     /// One bit per branch: 0 if the compiler can exclude the branch.
     pub possible: u32,
     /// One of [`operation`].
     pub operation: u32,
-    /// Of a conditional of an assumption [`ASSUMED`], and a bit for each branch that leads to the rejection; else 0.
+    /// For a conditional of an assumption: [`ASSUMED`], and one bit for each branch that leads to the rejection.
+    /// Otherwise 0.
     pub assumption: u32,
-    /// Of a decision; else null.
+    /// The decision, if the site is one; else null.
     pub decision: *const Decision,
 }
 
@@ -270,11 +274,11 @@ pub struct Site {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Traced {
-    /// Action bytes of its site; null of a movement.
+    /// Action bytes of its site; null for a movement.
     pub actions: *const u8,
-    /// Of `double` and `float` the bits of a double; of an integer its value; of a movement see there.
+    /// For `double` and `float`: the bits of a double. For an integer: its value. For a movement: see [`movement`].
     pub operands: [u64; 3],
-    /// Likewise.
+    /// The result, in the representation of the operands.
     pub result: u64,
     /// One of [`operation`] or [`movement`] in the lowest 8 bits, and bits of [`operation_flag`].
     pub what: u32,
@@ -292,20 +296,20 @@ pub struct Function {
     pub symbol: *const c_char,
     /// Source file.
     pub file: *const c_char,
-    /// The source of its translation unit: another one than `file` if that is a header.
+    /// The source of its translation unit; differs from `file` if `file` is a header.
     pub unit: *const c_char,
     /// Address of its code.
     pub address: *mut c_void,
     /// Calls the function. The first pointer is to the arguments (`input_size` bytes), the second to the output area
-    /// (`output_size` bytes, aligned to [`CELL_BYTES`], of which only the first cell and the blocks are used). After the call the
-    /// result is in the first 8 bytes. What a parameter points to is the block at its `cell`, of [`CELL_BYTES`] or the size
-    /// of the structure. When the function is called, the block holds the value from the input, and zeros behind it.
-    /// `None` if a parameter is not supported.
+    /// (`output_size` bytes, aligned to [`CELL_BYTES`], of which only the first cell and the blocks are used). After
+    /// the call the result is in the first 8 bytes. A pointer parameter points to the block at its `cell`, whose size
+    /// is [`CELL_BYTES`] or that of the structure. At the start of the call, the block holds the value from the input,
+    /// followed by zeros. `None` if a parameter is not supported.
     pub call: Option<unsafe extern "C-unwind" fn(*const u8, *mut u8)>,
     /// Calls the function with the arguments as they lie in memory at the first pointer (`frame_size` bytes, aligned to
-    /// [`CELL_BYTES`]), each at its [`Param::frame`]: numbers, structures, and addresses. A result that is a structure goes to the
-    /// bytes at `result_frame`, any other to the first 8 bytes at the second pointer. `None` if a parameter cannot be passed so, or if
-    /// all are numbers.
+    /// [`CELL_BYTES`]), each at its [`Param::frame`]: numbers, structures, and addresses. A result that is a structure
+    /// is written to `result_frame`, any other result to the first 8 bytes at the second pointer. `None` if a parameter
+    /// cannot be passed this way, or if all parameters are numbers.
     pub call_frame: Option<unsafe extern "C-unwind" fn(*mut u8, *mut u8)>,
     /// `n_params` entries.
     pub params: *const Param,
@@ -317,13 +321,13 @@ pub struct Function {
     pub floats: *const u64,
     /// Integer constants in comparisons, switches and arithmetic, sign-extended, each once.
     pub integers: *const i64,
-    /// Constant strings and characters that the body compares with, each once.
+    /// Constant strings and characters with which the body compares, each once.
     pub tokens: *const Token,
     /// Result type as C writes it.
     pub result_type: *const c_char,
-    /// One entry: what its body refers to.
+    /// One entry: the references of its body.
     pub references: *const References,
-    /// The type of a result that is a structure or a pointer; else null.
+    /// The type of the result if it is a structure or a pointer; else null.
     pub result_shape: *const Type,
     /// `n_casts` entries.
     pub casts: *const Cast,
@@ -349,9 +353,9 @@ pub struct Function {
     pub output_size: u32,
     /// 1: runs when the file is loaded.
     pub is_constructor: u32,
-    /// Bytes of the frame, a multiple of [`CELL_BYTES`], with the result.
+    /// Bytes of the frame, including the result; a multiple of [`CELL_BYTES`].
     pub frame_size: u32,
-    /// Place of a result that is a structure; else 0.
+    /// Offset of a result that is a structure, in bytes from the start of the frame; else 0.
     pub result_frame: u32,
     /// Length of `casts`.
     pub n_casts: u32,
@@ -363,7 +367,7 @@ pub struct Function {
 pub struct State {
     /// Value of the representing function, in the metric's representation.
     pub r: u64,
-    /// Back edges and entries of non-leaf functions left; at zero `stop` is called.
+    /// Remaining back edges and entries of non-leaf functions; at zero `stop` is called.
     pub fuel: i64,
     /// One of [`metric`].
     pub metric: u32,
@@ -373,12 +377,12 @@ pub struct State {
     pub n_improved: u32,
     /// The branch that last changed `r`.
     pub last_branch: u32,
-    /// One byte per branch; null: nothing is recorded.
+    /// One byte per branch; null disables recording.
     pub outcomes: *mut u8,
-    /// One per branch; null: nothing is tracked.
+    /// One distance per branch; null disables tracking.
     pub best: *mut u64,
-    /// Branches whose `best` became smaller, and cases whose `near` did (their numbers plus the number of branches), each once;
-    /// needs room for one entry for each.
+    /// Branches whose `best` became smaller, and cases whose `near` became smaller (as case number plus number of
+    /// branches), each once. The array needs room for every branch and every case.
     pub improved: *mut u32,
     /// SanCov map, one saturating counter per guard, guard 0 unused; null: off.
     pub coverage: *mut u8,
@@ -387,13 +391,13 @@ pub struct State {
     pub stop: Option<unsafe extern "C-unwind" fn(u32, *mut c_void)>,
     /// The argument of `exit`, set before `stop` is called with [`stop::EXIT`].
     pub exit_status: i64,
-    /// One per branch: `r` at distance 0 from a branch with [`action::LEAD`]; null: there is none.
+    /// One per branch: the value of `r` at distance 0 from a branch with [`action::LEAD`]; null if no branch has it.
     pub lead: *const u64,
     /// The path: branches of sites with [`action::STEP`], in the order of their passes. Within a segment the passes are
-    /// contiguous; before a segment there may be any others. The last step may be [`END`].
+    /// contiguous; any other passes may precede a segment. The last step may be [`END`].
     pub path: *const u32,
-    /// For each step: the number of steps that still match when it does not (the failure function of Knuth, Morris and Pratt
-    /// within the segment), or [`STRAYED`].
+    /// For each step: the number of steps that still match when this one does not (the failure function of Knuth,
+    /// Morris and Pratt within the segment), or [`STRAYED`].
     pub back: *const u32,
     /// Length of `path` and `back`.
     pub n_path: u32,
@@ -401,62 +405,63 @@ pub struct State {
     pub path_at: u32,
     /// Bits of `r` below the number of missing steps, 16 to 54.
     pub path_bits: u32,
-    /// A branch of a comparison or an operation: `seen` keeps its operands at the first time it is taken.
+    /// A branch of a comparison or an operation; `seen` keeps the operands of the first pass that takes it.
     pub watch: u32,
-    /// Operands and result, floats as bits of doubles. The result of a comparison, in `seen[2]`, is whether the condition
-    /// holds.
+    /// Operands and result, floats as bits of doubles. For a comparison, `seen[2]` is the value of the condition.
     pub seen: [u64; 4],
     /// Times that `watch` was taken since the fuzzer last cleared it.
     pub n_seen: u64,
-    /// Where armed operations are written in order, and armed mutation points, with `result`, and in `what` the bits of a
-    /// float, 0 for an integer; null: nowhere.
+    /// Buffer for armed operations and armed mutation points, in execution order. Of a mutation point, `result` is set,
+    /// and `what` holds the width of a float in bits, 0 for an integer. Null disables the trace.
     pub trace: *mut Traced,
-    /// Operations since the fuzzer last cleared it, those beyond the room included.
+    /// Operations since the fuzzer last cleared it, including those that did not fit in `trace`.
     pub n_trace: u32,
     /// Entries that fit in `trace`.
     pub trace_room: u32,
-    /// The branches taken by the passes of sites with [`action::STEP`], in order; null: they are not written.
+    /// The branches taken by the passes of sites with [`action::STEP`], in order; null disables the list.
     pub passes: *mut u32,
-    /// Such passes since the fuzzer last cleared it, those beyond the room included.
+    /// Such passes since the fuzzer last cleared it, including those that did not fit in `passes`.
     pub n_passes: u32,
     /// Entries that fit in `passes`.
     pub passes_room: u32,
-    /// Branches with [`action::RECORD`] whose outcome byte was set since the fuzzer cleared `hits` and that byte; needs room for one
-    /// entry per branch; null: they are not listed.
+    /// Branches with [`action::RECORD`] whose outcome byte was set since the fuzzer cleared `hits` and that byte. The
+    /// array needs room for one entry per branch; null disables the list.
     pub taken: *mut u32,
     /// One per branch and one per case: whether it is in `improved`; the fuzzer clears it with the list.
     pub is_improved: *mut u8,
-    /// One per case; null: nothing is tracked at switches.
+    /// One per case; null disables tracking at switches.
     pub near: *mut Near,
-    /// The branches of switches with [`action::WANT`] or [`action::LEAD`], ascending; null: the hook looks for them.
+    /// The branches of switches with [`action::WANT`] or [`action::LEAD`], ascending; if null, the hook searches for
+    /// them.
     pub measured: *const u32,
     /// Length of `measured`.
     pub n_measured: u32,
-    /// Other than 0: code of the target has allocated memory since the last [`Tables::release`].
+    /// Nonzero if code of the target has allocated memory since the last [`Tables::release`].
     pub n_allocated: u32,
-    /// In the metric [`metric::BOUNDARY`]: a ring of the latest passes of armed two-way sites; null: they are not written.
+    /// In the metric [`metric::BOUNDARY`]: a ring buffer of the latest passes of armed two-way sites; null disables it.
     pub compared: *mut Compared,
-    /// Such passes since the fuzzer last cleared it, those that were overwritten included.
+    /// Such passes since the fuzzer last cleared it, including those that were overwritten.
     pub n_compared: u32,
     /// Entries of the ring, a power of two.
     pub compared_room: u32,
-    /// One per branch, of which that of the first vector of each decision is used; null: decisions are skipped.
+    /// One per branch; each decision uses the entry of its first vector. If null, decisions are skipped.
     pub walks: *mut Walk,
-    /// Evaluations of decisions that a recursive one has interrupted; the fuzzer clears it before a run.
+    /// Number of evaluations of decisions that a recursive evaluation has interrupted; the fuzzer clears it before a
+    /// run.
     pub n_walks: u32,
-    /// Other than 0: a run that passes a mutation point takes the branches of all its mutants.
+    /// Nonzero: a run that passes a mutation point takes the branches of all its mutants.
     pub reach_infects: u32,
-    /// The action byte of the mutant that is on, whose site must be armed; null: the original runs.
+    /// The action byte of the enabled mutant, whose site must be armed; if null, the original runs.
     pub mutant: *const u8,
 }
 
-/// The last step of a path after which no site with [`action::STEP`] may be passed.
+/// Last step of a path: from here on, no site with [`action::STEP`] may be passed.
 pub const END: u32 = u32::MAX;
 
 /// In [`State::back`]: the run has left the path. [`State::path_at`] counts passes from here, up to [`stop::STRAYED`].
 pub const STRAYED: u32 = u32::MAX - 32;
 
-/// The tables of a target file: what [`TABLES_SYMBOL`] names.
+/// The tables of a target file. [`TABLES_SYMBOL`] is the symbol of this structure.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Tables {
@@ -486,12 +491,12 @@ pub struct Tables {
     pub variables: *const Variable,
     /// One past the last variable.
     pub variables_end: *const Variable,
-    /// 0: SanCov callbacks are skipped. Without effect if the clang that compiled the target cannot gate them.
+    /// If 0, SanCov callbacks are skipped. Has no effect if the clang that compiled the target cannot gate them.
     pub sancov_gate: *mut u64,
     /// First stream.
     pub streams: *mut Stream,
     /// One past the last stream.
     pub streams_end: *mut Stream,
-    /// What becomes of the memory that evaluations allocate: one of [`heap`].
+    /// Sets how memory that evaluations allocate is treated: one of [`heap`].
     pub release: unsafe extern "C" fn(u32),
 }

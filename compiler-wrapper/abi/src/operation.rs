@@ -1,4 +1,4 @@
-//! What a floating-point operation computes: one of these is [`Site::operation`](super::Site::operation).
+//! The floating-point operations: values of [`Site::operation`](super::Site::operation).
 
 /// The site is not an operation.
 pub const NO_OPERATION: u32 = 0;

@@ -16,19 +16,19 @@ pub const FCMP_OLE: u8 = 5;
 pub const FCMP_ONE: u8 = 6;
 /// Floats: neither is NaN.
 pub const FCMP_ORD: u8 = 7;
-/// Floats: one is NaN, or both are.
+/// Floats: at least one is NaN.
 pub const FCMP_UNO: u8 = 8;
-/// Floats: `a == b`, or one is NaN.
+/// Floats: `a == b`, or at least one is NaN.
 pub const FCMP_UEQ: u8 = 9;
-/// Floats: `a > b`, or one is NaN.
+/// Floats: `a > b`, or at least one is NaN.
 pub const FCMP_UGT: u8 = 10;
-/// Floats: `a >= b`, or one is NaN.
+/// Floats: `a >= b`, or at least one is NaN.
 pub const FCMP_UGE: u8 = 11;
-/// Floats: `a < b`, or one is NaN.
+/// Floats: `a < b`, or at least one is NaN.
 pub const FCMP_ULT: u8 = 12;
-/// Floats: `a <= b`, or one is NaN.
+/// Floats: `a <= b`, or at least one is NaN.
 pub const FCMP_ULE: u8 = 13;
-/// Floats: `a != b`, or one is NaN.
+/// Floats: `a != b`, or at least one is NaN.
 pub const FCMP_UNE: u8 = 14;
 /// Floats: always.
 pub const FCMP_TRUE: u8 = 15;

@@ -1,4 +1,4 @@
-//! What a site is in the source.
+//! The kinds of sites.
 
 /// A two-way branch.
 pub const BRANCH: u8 = 0;

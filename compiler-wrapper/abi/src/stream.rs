@@ -1,8 +1,8 @@
-//! What a verification task takes from its environment.
+//! Inputs that a verification task reads from its environment.
 
 use std::ffi::{c_char, c_void};
 
-/// The results of a function that a verification task leaves to its environment (`__VERIFIER_nondet_int`).
+/// The results of a nondeterministic function of a verification task, such as `__VERIFIER_nondet_int`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Stream {
@@ -12,9 +12,9 @@ pub struct Stream {
     pub values: *const c_void,
     /// One of [`kind`](super::kind).
     pub kind: u32,
-    /// How many there are.
+    /// Length of `values`.
     pub n: u32,
-    /// Calls so far; from the nth on they return 0.
+    /// Number of calls so far. Once `n` values are used, calls return 0.
     pub taken: u32,
     /// Padding.
     pub unused: u32,

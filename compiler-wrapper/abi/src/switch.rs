@@ -8,11 +8,11 @@ pub struct Case {
     pub value: i64,
     /// Index among the branches of the site; 0 is the default destination.
     pub branch: u32,
-    /// From `value` to the nearest value that leads to the default destination; 0 if this one does.
+    /// Distance from `value` to the nearest value that leads to the default destination; 0 if `value` does.
     pub to_default: u32,
 }
 
-/// The cases of a `switch` in two orders, as the hook searches them.
+/// The cases of a `switch` in the two orders in which the hook searches them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Switch {
@@ -20,15 +20,15 @@ pub struct Switch {
     pub cases: *const Case,
     /// By rising branch, then by rising value.
     pub by_branch: *const Case,
-    /// For each branch its first case in `by_branch`, and the end.
+    /// For each branch the index of its first case in `by_branch` and then the index of the end.
     pub first: *const u32,
-    /// For each range of values its first case in `cases`, and the end.
+    /// For each range of values the index of its first case in `cases` and then the index of the end.
     pub bucket: *const u32,
     /// Number of cases.
     pub n_cases: u32,
     /// Number of branches.
     pub n_branches: u32,
-    /// A value lies in the range whose number is its distance from the first value, shifted right by this.
+    /// The range of a value is its distance from the first value, shifted right by this number of bits.
     pub shift: u32,
     /// Padding.
     pub unused: u32,
@@ -38,8 +38,8 @@ pub struct Switch {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
-    /// Numbers from the operand to the value of the case; `u64::MAX`: there was none.
+    /// Distance from the operand to the value of the case; `u64::MAX` if no operand was seen.
     pub gap: u64,
-    /// Sign-extended.
+    /// The operand, sign-extended.
     pub operand: i64,
 }

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt::Write, fs, iter, mem::offset_of, process::
 
 use super::*;
 
-/// Lines of a name and a number: as C code that prints them, and as Rust computes them.
+/// Lines of a name and a number, in two forms: the C code that prints them, and the values that Rust computes.
 #[derive(Default)]
 struct Layout {
     c: String,
@@ -301,7 +301,7 @@ fn operations(layout: &mut Layout) {
     }
 }
 
-/// Everything that is compared.
+/// All constants and layouts that are compared.
 fn mirrored() -> Layout {
     let mut layout = Layout::default();
     structures(&mut layout);
@@ -333,7 +333,7 @@ fn the_mirror_agrees_with_the_header() {
     assert!(different.is_empty(), "(pen.h, penfuzz-abi) differ in {different:?}");
 }
 
-/// What the header defines for pass and runtime alone: both include it, so there is nothing to mirror.
+/// Definitions of the header that only pass and runtime use. Both include the header, so Rust does not mirror them.
 const NOT_MIRRORED: [&str; 28] = [
     "PEN_H",
     "PEN_SIDES",

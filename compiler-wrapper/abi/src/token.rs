@@ -1,4 +1,4 @@
-/// Bytes that the program compares with, without the 0 byte behind a string.
+/// Bytes with which the program compares, without the terminating 0 byte of a string.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Token {

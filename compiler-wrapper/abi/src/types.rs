@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
-/// What a type is.
+/// The kinds of types.
 pub mod type_kind {
-    /// Nothing that can be made from numbers: a class with virtual functions, a variable number of arguments.
+    /// A type that cannot be built from numbers: a class with virtual functions, a variable number of arguments.
     pub const OTHER: u32 = 0;
     /// A number or an enumeration.
     pub const NUMBER: u32 = 1;
@@ -26,21 +26,21 @@ pub mod type_kind {
 
 /// Bits of [`Type::flags`].
 pub mod type_flag {
-    /// Of a pointer: the callee must not write what it points to.
+    /// Pointers: the callee must not write to the pointee.
     pub const CONST: u32 = 1;
-    /// Of a pointer: a reference of C++.
+    /// Pointers: a C++ reference.
     pub const REFERENCE: u32 = 2;
-    /// Of an array of two numbers: a complex number.
+    /// Arrays of two numbers: a complex number.
     pub const COMPLEX: u32 = 4;
-    /// Of a number: the members are its enumerators.
+    /// Numbers: an enumeration; the members are its enumerators.
     pub const ENUM: u32 = 8;
-    /// Of a structure: only C++ has it (base classes, access control, constructors).
+    /// Structures: has features that only C++ has (base classes, access control, constructors).
     pub const CLASS: u32 = 16;
-    /// Of a number: plain `char`.
+    /// Numbers: plain `char`.
     pub const CHAR: u32 = 32;
-    /// Of a structure of C++: no constructors, no base classes, and all members are public.
+    /// C++ structures: has no constructors and no base classes, and all members are public.
     pub const AGGREGATE: u32 = 64;
-    /// Of a class: there is no object of it, only of classes that derive from it.
+    /// Classes: abstract; only objects of derived classes exist.
     pub const ABSTRACT: u32 = 128;
 }
 
@@ -48,19 +48,19 @@ pub mod type_flag {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Type {
-    /// As C writes it: `struct point`, `double`, `ns::color`; empty if the type has no name.
+    /// Its C notation: `struct point`, `double`, `ns::color`; empty if the type has no name.
     pub name: *const c_char,
-    /// Element, pointee, or the result of a function; else null.
+    /// Element type, pointee type, or result type of a function; else null.
     pub target: *const Type,
-    /// Of a structure or union; of an enumeration its enumerators.
+    /// Members of a structure or union, enumerators of an enumeration.
     pub members: *const Member,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Of an array: elements; 0 if the declaration leaves it open.
+    /// Number of elements of an array; 0 if the declaration leaves it open.
     pub count: u64,
     /// One of [`type_kind`].
     pub kind: u32,
-    /// One of [`kind`](super::kind), of a number.
+    /// Type of a number: one of [`kind`](super::kind).
     pub number: u32,
     /// Bits of [`type_flag`].
     pub flags: u32,
@@ -72,13 +72,13 @@ pub struct Type {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Member {
-    /// Empty of an unnamed member and of a base class.
+    /// Name; empty for an unnamed member and for a base class.
     pub name: *const c_char,
-    /// Null of an enumerator.
+    /// Type of the member; null for an enumerator.
     pub member_type: *const Type,
-    /// Bits from the start of the structure; of an enumerator its value.
+    /// Offset from the start of the structure in bits; the value of an enumerator.
     pub offset: u64,
-    /// Of a bit-field; else 0.
+    /// Width of a bit-field in bits; else 0.
     pub bits: u32,
     /// 1: some function of the translation unit compares this pointer with null.
     pub nullable: u32,
@@ -94,40 +94,40 @@ pub struct Param {
     pub type_name: *const c_char,
     /// Its type; null without debug information.
     pub shape: *const Type,
-    /// `n_passed` entries, of a pointer.
+    /// `n_passed` entries; for a pointer only.
     pub passed: *const Passed,
-    /// One of [`kind`](super::kind), of the value or of what the parameter points to.
+    /// Type of the value or of the pointee: one of [`kind`](super::kind).
     pub kind: u32,
-    /// 1: the callee gets the address of one such value and may write to it.
+    /// 1: the callee gets the address of one value of this kind and may write to it.
     pub pointer: u32,
-    /// Bytes from the start of the input.
+    /// Offset in the input, in bytes.
     pub offset: u32,
-    /// Bytes; of [`kind::OUTPUT`](super::kind::OUTPUT) those of the structure.
+    /// Size in bytes; for [`kind::OUTPUT`](super::kind::OUTPUT) that of the structure.
     pub size: u32,
-    /// Of a pointer: bytes from the start of the output area to its block; else 0.
+    /// For a pointer: bytes from the start of the output area to its block; else 0.
     pub cell: u32,
     /// Bytes from the start of the frame, see [`Function::call_frame`](super::Function::call_frame).
     pub frame: u32,
     /// 1: the function compares this pointer with null.
     pub nullable: u32,
-    /// 1: of a pointer: as far as the translation unit shows, what it points to is read before it is written.
+    /// For a pointer, 1: as far as the translation unit shows, the pointee is read before it is written.
     pub reads: u32,
-    /// 1: of a pointer: there may be an array.
+    /// For a pointer, 1: it may point to an array.
     pub indexes: u32,
-    /// Of a pointer: bytes that the declaration promises (a reference, `[static 10]`); else 0.
+    /// For a pointer: number of bytes that the declaration guarantees (a reference, `[static 10]`); else 0.
     pub promised: u32,
-    /// 1: of a pointer: a file is opened by this name.
+    /// For a pointer, 1: the function opens a file with this name.
     pub names_file: u32,
-    /// Of a pointer: the loops of the function reach `reach_times * n + reach_plus` bytes behind it. `n` is the parameter of this number,
-    /// from 1; 0 if that is not known.
+    /// For a pointer: the loops of the function access `reach_times * n + reach_plus` bytes from it, where `n` is the
+    /// parameter with this number, from 1. 0 if the parameter is unknown.
     pub reach_first: u32,
-    /// The number of a parameter that is a further factor of `n`; 0 for none.
+    /// The number of a second parameter by which `n` is multiplied; 0 for none.
     pub reach_second: u32,
     /// See `reach_first`.
     pub reach_times: u32,
     /// See `reach_first`.
     pub reach_plus: i32,
-    /// The number of its first argument in the compiled code, from 0; a result in memory counts.
+    /// The index of its first argument in the compiled code, from 0; a result in memory counts as an argument.
     pub argument: u32,
     /// Length of `passed`.
     pub n_passed: u32,
@@ -135,26 +135,27 @@ pub struct Param {
     pub unused: u32,
 }
 
-/// An argument that a pointer parameter is passed on as, to a function that neither this translation unit nor the C library defines.
+/// An argument of a further function as which a pointer parameter is passed on. Neither this translation unit nor the C
+/// library defines that function.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Passed {
-    /// Null if it is not instrumented.
+    /// The called function; null if it is not instrumented.
     pub function: *const super::Function,
     /// As [`Param::argument`].
     pub argument: u32,
-    /// 1: if that function reads the memory, it is read before it is written.
+    /// 1: if the called function reads the memory, the memory has not been written before.
     pub is_first: u32,
 }
 
-/// The type that the code of a function gives to what a `void *` points to.
+/// The pointee type of a `void *`, inferred from its uses in a function.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Cast {
-    /// The structure whose member it is; null: it is a parameter.
+    /// The structure that contains the `void *` as a member; null if it is a parameter.
     pub of: *const Type,
-    /// The pointer type that stands for `void *`; null: the function gives it several that contradict each other.
+    /// The pointer type that replaces `void *`; null if the uses in the function contradict each other.
     pub to: *const Type,
-    /// Bytes from the start of the structure, or the number of the parameter, from 0.
+    /// Offset in the structure in bytes, or the index of the parameter, from 0.
     pub at: u64,
 }

@@ -1,11 +1,11 @@
-//! Variables with static storage duration, and what refers to them.
+//! Variables with static storage duration, and references to them.
 
 use std::ffi::{c_char, c_void};
 
 use super::{Function, Type};
 
-/// What a function, or the initial value of a variable, refers to: functions, and variables that are not constants of the same
-/// translation unit. A record is null if what the name stands for is not instrumented.
+/// The references of a function, or of the initial value of a variable: functions, and variables except constants of
+/// the same translation unit. A record is null if the function or variable is not instrumented.
 #[repr(C)]
 #[derive(Debug)]
 pub struct References {
@@ -19,33 +19,34 @@ pub struct References {
     pub variable_names: *const *const c_char,
     /// Bits of [`variable_use`].
     pub variable_uses: *const u32,
-    /// Length of the first two.
+    /// Length of `functions` and `function_names`.
     pub n_functions: u32,
-    /// Length of the last three.
+    /// Length of `variables`, `variable_names` and `variable_uses`.
     pub n_variables: u32,
 }
 
 /// Flags of a [`Variable`].
 pub mod variable_flag {
-    /// Never written; it may hold addresses of others.
+    /// Never written; it may hold addresses of functions and other variables.
     pub const CONSTANT: u32 = 1;
-    /// Its address is null: it has one in each thread.
+    /// Each thread has its own instance; the address is null.
     pub const THREAD_LOCAL: u32 = 2;
     /// Not visible to other translation units.
     pub const STATIC: u32 = 4;
-    /// Declared in a function: only that can name it.
+    /// Declared in a function: only that function can name it.
     pub const LOCAL: u32 = 8;
 }
 
-/// How a function uses a variable; both bits where that is not known.
+/// How a function uses a variable; both bits if that is unknown.
 pub mod variable_use {
-    /// It may read it before it writes it.
+    /// The function may read the variable before it writes it.
     pub const READ: u32 = 1;
-    /// It may write it.
+    /// The function may write the variable.
     pub const WRITE: u32 = 2;
 }
 
-/// One defined variable with static storage duration that is written, is visible to other translation units or has a name in the source.
+/// One defined variable with static storage duration that is written, is visible to other translation units, or has a
+/// name in the source.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Variable {
@@ -63,7 +64,7 @@ pub struct Variable {
     pub address: *mut c_void,
     /// One entry: the references of its initial value.
     pub references: *const References,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Source line, from 1; 0 if unknown.
     pub line: u32,

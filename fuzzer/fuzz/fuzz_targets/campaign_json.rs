@@ -1,4 +1,5 @@
-//! `campaign.json`: no bytes panic, limits and options can be made of whatever it holds, and it is written and read alike.
+//! Fuzz target for `campaign.json`: no bytes cause a panic, limits and options can be derived from any content, and
+//! reading what was written gives the same manifest.
 #![no_main]
 
 use std::path::Path;

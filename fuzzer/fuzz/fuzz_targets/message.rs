@@ -1,4 +1,5 @@
-//! Messages of other clients: no bytes panic, and a message is sent as it was received.
+//! Fuzz target for messages of other clients: no bytes cause a panic, and decoding an encoded message gives the same
+//! message.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

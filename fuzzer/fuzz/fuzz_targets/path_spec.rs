@@ -1,4 +1,4 @@
-//! Paths as text: no text panics, and the number of repetitions is bounded.
+//! Fuzz target for paths as text: no text causes a panic, and the number of repetitions is bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

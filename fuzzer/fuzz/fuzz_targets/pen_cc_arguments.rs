@@ -1,5 +1,7 @@
-//! The command line of `pen-cc`: no arguments panic, nor does any response file. The input is one argument per line; what
-//! follows a line `@` is the content of a response file, which takes the place of that line.
+//! Fuzz target for the command line of `pen-cc`: no arguments and no response file cause a panic.
+//!
+//! The input is one argument per line. Lines after a line `@` are the content of a response file, which replaces that
+//! line.
 #![no_main]
 
 use std::fs;
@@ -8,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let (line, response) = text.split_once("\n@\n").unwrap_or((text, ""));
-    // Other response files are not ours to read: one of them may be a device that never ends.
+    // Arguments that name other response files are removed: such a file may be a device that never ends.
     let mut args: Vec<String> = line.lines().filter(|a| !a.starts_with('@')).map(str::to_owned).collect();
     if !response.is_empty() && !response.contains('@') {
         let path = FILE.with(|file| file.path().to_path_buf());

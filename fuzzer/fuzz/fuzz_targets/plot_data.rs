@@ -1,4 +1,4 @@
-//! `plot_data`: no bytes panic, and every point can be drawn.
+//! Fuzz target for `plot_data`: no bytes cause a panic, and every point can be drawn.
 #![no_main]
 
 use std::io::{Seek, SeekFrom, Write};

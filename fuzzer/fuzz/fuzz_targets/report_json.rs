@@ -1,4 +1,5 @@
-//! `report.json`: no text panics, it is written and read alike, and everything can be derived from whatever it holds.
+//! Fuzz target for `report.json`: no text causes a panic, reading what was written gives the same report, and every
+//! derived format can be produced from any content.
 #![no_main]
 
 use std::path::Path;
@@ -14,7 +15,7 @@ fuzz_target!(|text: &str| {
     let again = json::parse(&written, path).expect("what was written is read");
     assert_eq!(json::to_string(&again), written);
     let _ = (unit_test::program(&report), lcov::tracefile(&report));
-    // These show lines of the sources: a device would never end.
+    // These formats show source lines: reading a device would never end.
     if report.sites.iter().all(|s| Path::new(&s.file).is_relative()) {
         let _ = (summary::text(&report, Path::new("out")), html::page(&report, &History::default()));
     }

@@ -1,4 +1,5 @@
-//! `state.json`: no bytes panic, a state that was read is written and read alike, and any two can be added.
+//! Fuzz target for `state.json`: no bytes cause a panic, reading a written state gives the same state, and a state can
+//! be added to another.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
