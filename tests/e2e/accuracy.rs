@@ -1,4 +1,4 @@
-//! `penfuzz accuracy` and `penfuzz differ`: the largest errors, by references of the user and by MPFR.
+//! `penfuzz accuracy` and `penfuzz differ`: the largest errors, compared with references of the user and with MPFR.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn accuracy<'a>(dir: &'a Dir, function: &str, arguments: &[&str], status: i32) -
     run.exits(status)
 }
 
-/// `FILE.c:NAME` of a function of the fixture.
+/// Returns `FILE.c:NAME` for a function of the fixture.
 fn own(name: &str) -> String {
     format!("{}:{name}", fixture("accuracy.c").display())
 }
@@ -45,7 +45,8 @@ fn bits(arg: &Value) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("bits are hex")
 }
 
-/// The error of `cubic` in ulps. The cube has 72 bits; what a double leaves out is about 2^-29 ulp of the result.
+/// Returns the error of `cubic` in ulps. The exact cube has 72 bits; rounding it to a double changes the error by about
+/// 2^-29 ulp of the result.
 fn error_of_cubic(x: f32) -> f64 {
     let y = x * x * x - x;
     let wide = f64::from(x);
@@ -105,7 +106,8 @@ fn simpler_searches_find_no_more_than_there_is() {
     }
 }
 
-/// A value with an estimate of its error, and a status; three floats that end where their memory ends.
+/// `root` returns a value with an estimate of its error, and a status. `thirds` fills in three floats that end where
+/// their memory ends.
 const ESTIMATED: &str = "#include <math.h>
 struct result { double val, err; };
 int root(double x, struct result *r) {
@@ -133,7 +135,7 @@ fn an_error_is_found_that_is_larger_than_the_function_says() {
     let run = estimated(&dir, "root", &format!("{options} --estimate err"), 0);
     let worst = &json(&run)["worst"];
     let times = worst["times_estimate"].as_f64().expect("a multiple");
-    // A rounding error and that of the factor 1 + 1e-12 come to it.
+    // The tolerance covers a rounding error of the result and that of the factor 1 + 1e-12.
     run.expect((times - 100.0).abs() < 0.1, &format!("100 times the estimate, and not where the status is 1: {times}"));
     run.expect(worst["result"]["name"] == "r->val", "the first number of the structure is the result");
     let x = f64::from_bits(bits(&worst["args"][0]));
@@ -147,7 +149,7 @@ fn a_member_of_a_structure_is_compared() {
     let dir = Dir::new();
     let run = estimated(&dir, "thirds", "--reference estimated.c:exact_third --result c --json", 0);
     let ulp = json(&run)["worst"]["ulp"].as_f64().expect("an error");
-    // What a division by 3 leaves out is 1/3 or 2/3 of a unit, before it is rounded to nearest.
+    // Before rounding to nearest, a division by 3 truncates 1/3 or 2/3 of a unit.
     run.expect((ulp - 1.0 / 3.0).abs() < 1e-3, &format!("a third of a unit: {ulp}"));
     let reference = "--reference estimated.c:exact_third";
     for (arguments, message) in [
@@ -229,7 +231,7 @@ fn cancellation_is_found_where_it_is() {
     let args = ["--reference", &reference, "--arg", "x: 1e-6..1", "--max-evals", "1000000", "--json"];
     let run = accuracy(&dir, "cancelling", &args, 0);
     let answer = json(&run);
-    // The result is about x * x / 2 = 5e-13, with ulps of 2^-93; that of 1 is 2^-52, so there are 2^41 in one.
+    // The result is about x * x / 2 = 5e-13, with ulps of 2^-93. The ulp of 1 is 2^-52, which is 2^41 of them.
     let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
     run.expect((2e11..2.3e12).contains(&ulp), "an ulp of 1 is 2^41 ulps of the result");
     run.expect(f64::from_bits(bits(&answer["worst"]["args"][0])) < 1.1e-6, "at the small end of the box");
@@ -281,7 +283,7 @@ fn a_seed_and_a_number_of_evaluations_give_the_same_report() {
     assert_ne!(report("7")["parts"], report("8")["parts"], "another seed samples other points");
 }
 
-/// The library has a `sin` of its own, which is not that of the C library.
+/// The library defines its own `sin`, which must be used instead of the C library's.
 #[test]
 fn a_function_of_a_shared_library_is_a_black_box() {
     let dir = Dir::new();

@@ -40,12 +40,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) {
 }
 ";
 
-/// The input whose first number the scrambled equality is made of.
+/// An input that satisfies the scrambled equality in its first number.
 fn seed() -> Vec<u8> {
     [(-8.123_456_789_012_345e-77_f64).to_le_bytes(), 1.0_f64.to_le_bytes()].concat()
 }
 
-/// Does an input take the branch that penfuzz finds?
+/// Whether an input takes the branch that penfuzz finds.
 fn is_solution(input: &[u8]) -> bool {
     let number = |at| input.get(at..at + 8).and_then(|b| b.try_into().ok()).map(f64::from_le_bytes);
     match (number(0), number(8)) {
@@ -54,7 +54,7 @@ fn is_solution(input: &[u8]) -> bool {
     }
 }
 
-/// AFL++'s programs; `None`, with a word, when they are not installed.
+/// The directory of AFL++'s programs; `None`, with a message, if they are not installed.
 fn afl() -> Option<PathBuf> {
     let bin = PathBuf::from(peers()?).join("bin");
     if bin.join("afl-fuzz").exists() {
@@ -65,7 +65,7 @@ fn afl() -> Option<PathBuf> {
     None
 }
 
-/// afl-fuzz, ended at the end.
+/// A running afl-fuzz, ended when dropped.
 struct Afl {
     fuzzer: Child,
     target: PathBuf,
@@ -90,7 +90,7 @@ impl Afl {
     }
 
     fn end(&mut self) {
-        // SAFETY: a plain system call on a process of ours that was not waited for yet.
+        // SAFETY: a plain system call on our own process, which has not been waited for yet.
         unsafe { libc::kill(self.fuzzer.id().cast_signed(), libc::SIGINT) };
         let _ = self.fuzzer.wait();
     }
@@ -100,7 +100,7 @@ impl Drop for Afl {
     fn drop(&mut self) {
         let _ = self.fuzzer.kill();
         let _ = self.fuzzer.wait();
-        // Its fork server has a session of its own, and its target may be stopped: neither ends with it.
+        // The fork server has its own session, and its target may be stopped: neither ends with afl-fuzz.
         for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let is_target = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == self.target);
             if let Some(pid) = process.file_name().to_str().and_then(|n| n.parse().ok()).filter(|_| is_target) {
@@ -111,7 +111,7 @@ impl Drop for Afl {
     }
 }
 
-/// Names and contents in a queue; empty before there is one.
+/// Names and contents of the files in a queue; empty if the queue does not exist yet.
 fn queue(dir: &Dir, instance: &str) -> BTreeMap<String, Vec<u8>> {
     let name = format!("sync/{instance}/queue");
     if dir.path(&name).exists() { dir.files(&name) } else { BTreeMap::new() }

@@ -1,10 +1,11 @@
-//! What cannot be fuzzed is refused with one clear message: status 1 for what is found out by trying, 2 for arguments.
+//! Invalid targets and arguments are refused with one clear message: status 1 for errors found by trying, 2 for
+//! arguments.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
 use crate::support::{Dir, Penfuzz, Run, fixture};
 
-/// Fails with status 1, silent on standard output, and one line that starts with `error:`.
+/// The run must fail with status 1, print nothing on standard output, and print one line that starts with `error:`.
 #[track_caller]
 fn fails<'a>(penfuzz: Penfuzz<'a>, text: &str) -> Run<'a> {
     let run = penfuzz.exits(1);
@@ -14,14 +15,14 @@ fn fails<'a>(penfuzz: Penfuzz<'a>, text: &str) -> Run<'a> {
     run
 }
 
-/// The same, and the message is nothing but this line.
+/// Like [`fails`], and this line is the whole message.
 #[track_caller]
 fn fails_in_one_line(penfuzz: Penfuzz, text: &str) {
     let run = fails(penfuzz, text);
     run.expect(run.stderr.lines().count() == 1, "one line on standard error");
 }
 
-/// Refused as arguments: status 2, the option named in the first line.
+/// The arguments must be refused: status 2, and the first line names the option.
 #[track_caller]
 fn unusable(arguments: &str, text: &str) {
     let dir = Dir::new();
@@ -68,7 +69,7 @@ fn text_in_a_source_file() {
     fails(dir.fuzz("text.c", ""), "text.c does not compile").says("text.c:1:");
 }
 
-/// The linker's own words are no message; the name is.
+/// The message names the symbol instead of quoting the linker.
 #[test]
 fn code_that_does_not_link() {
     let dir = Dir::new();
@@ -97,7 +98,7 @@ fn damaged_elf_file() {
     fails_in_one_line(dir.fuzz("cut", ""), "cut cannot be loaded");
 }
 
-/// The version is the first word behind the symbol in every version of the tables.
+/// The version is the first word at the symbol in every version of the tables.
 #[test]
 fn tables_of_another_version() {
     let dir = Dir::new();
@@ -174,7 +175,7 @@ fn missing_seeds() {
     fails_in_one_line(Dir::new().fuzz(fixture("segv.c"), "-i nowhere"), "nowhere cannot be read as seeds");
 }
 
-/// A flag of its own, so that the cache does not answer in the compiler's place.
+/// A unique flag prevents a hit in the cache, so that the compiler has to run.
 #[test]
 fn no_clang() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! Proofs and models about what pointers lead to.
+//! Proofs and models that involve the memory behind pointers.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::{
     support::{Dir, fixture},
 };
 
-/// With so many evaluations that the search leaves branches open.
+/// Runs `penfuzz prove` with a number of evaluations at which the search leaves branches open.
 fn prove(dir: &Dir, function: &str, evaluations: u32, solvers: &std::ffi::OsStr) -> Report {
     let run = dir.penfuzz("prove").arg(fixture("behind_pointers.c"));
     run.args(&format!("-f {function} -o out --seed 1 --max-evals {evaluations} --no-exhaust"))
@@ -50,7 +50,7 @@ fn a_store_changes_what_it_may_overlap_and_nothing_else() {
     }
 }
 
-/// The lines with `may` in the fixture are right.
+/// Checks the lines with `may` in the fixture.
 #[test]
 fn two_pointers_to_one_place_take_the_branches_that_are_not_proved() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! `penfuzz boundary`: inputs at which comparisons are decided.
+//! `penfuzz boundary`: inputs with boundary values of comparisons.
 
 use penfuzz_report::{Branch, Report, Site, Status, boundary::Tally};
 
@@ -22,7 +22,7 @@ fn search(dir: &Dir, function: &str, seed: u32, arguments: &str) -> Report {
     dir.report(&out)
 }
 
-/// The comparison on the line of the fixture that holds `text`.
+/// Returns the comparison on the line of the fixture that contains `text`.
 fn comparison<'a>(report: &'a Report, text: &str) -> &'a Site {
     let line = line_of(&fixture("boundaries.c"), text);
     let found = report.sites.iter().find(|s| s.line as usize == line && s.kind == "comparison");
@@ -56,7 +56,7 @@ fn the_example_of_mathematical_execution_from_every_seed() {
     }
 }
 
-/// A boundary value that is not met keeps control from nothing: no condition waits for one.
+/// A boundary value that is not met does not block control flow, so no condition waits for one.
 #[test]
 fn no_comparison_waits_for_another() {
     let dir = Dir::new();
@@ -88,7 +88,7 @@ fn what_cannot_be_met_comes_with_its_nearest_gap() {
     let report = search(&dir, "unmet", 1, "");
     assert_eq!(report.stop_reason, "saturated", "it ends by itself");
     let single = comparison(&report, "if (x < 0.1)");
-    // Steps between floats count 2^29 doubles.
+    // A step between neighbouring floats counts as 2^29 doubles.
     let gap = side(single, "equal").best_distance.expect("reached");
     let (below, above) = (f64::from(0.1f32.next_down()), f64::from(0.1f32));
     let nearest = [below, above].map(|x| x.to_bits().abs_diff(0.1f64.to_bits())).into_iter().min();

@@ -1,4 +1,5 @@
-//! The pages in a real browser, Chromium without a window: their script runs, their links lead to their lines, and something is drawn.
+//! The HTML pages in a real browser, headless Chromium: the script runs, links lead to their lines, and the page is not
+//! blank.
 
 use std::{
     fs,
@@ -8,10 +9,10 @@ use std::{
 
 use crate::support::{Dir, skip};
 
-/// Seconds after which Chromium has failed to end.
+/// Time limit for Chromium, in seconds.
 const PATIENCE: &str = "60";
 
-/// The first of these programs that runs here. Without one, the test cannot run.
+/// Returns the first of these programs that runs here; `None` if none does, and the test is skipped.
 fn browser() -> Option<&'static str> {
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(runs);
@@ -21,7 +22,7 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// A browser whose files lie in a directory of its own.
+/// A browser with its own directory for its files.
 struct Browser<'a> {
     dir: &'a Dir,
     program: &'static str,
@@ -47,13 +48,13 @@ impl Browser<'_> {
         self.dir.other(&mut command)
     }
 
-    /// The document as it is once its scripts have run.
+    /// Returns the document after its scripts have run.
     fn document(&self, page: &Path, fragment: &str) -> String {
         self.run(page, fragment, "--dump-dom")
     }
 
-    /// The number of different bytes in the picture of a page, before they are compressed: each is a colour or the difference between
-    /// two neighbours, so that one colour has a handful.
+    /// Returns the number of different bytes in the uncompressed picture of a page. Each byte is a colour or the
+    /// difference between two neighbours, so a picture of one colour has only a few.
     fn colours(&self, page: &Path) -> usize {
         let picture = self.dir.path("picture.png");
         self.run(page, "", &format!("--screenshot={}", picture.display()));
@@ -62,7 +63,7 @@ impl Browser<'_> {
     }
 }
 
-/// Reads a PNG file as its specification (ISO/IEC 15948) has it: a signature, then chunks of length, type, data and checksum.
+/// Reads a PNG file as specified in ISO/IEC 15948: a signature, then chunks of length, type, data and checksum.
 const COLOURS: &str = r#"
 import struct, sys, zlib
 data = open(sys.argv[1], "rb").read()
@@ -80,10 +81,11 @@ assert kind == b"IEND", kind
 print(len(set(zlib.decompress(pixels))))
 "#;
 
-/// More than a page of one colour has, which `a_blank_page_has_few_colours` measures, and less than a line of text.
+/// Larger than the number for a page of one colour, which `a_blank_page_has_few_colours` measures, and smaller than the
+/// number for a line of text.
 const FEW: usize = 32;
 
-/// A copy of the page beside it, with a script at its end: what a user would do.
+/// Writes a copy of the page next to it, with a script at its end that simulates the user's actions.
 fn with_script(dir: &Dir, page: &str, script: &str) -> PathBuf {
     let text = fs::read_to_string(dir.path(page)).expect("there is a page");
     let end = text.rfind("</body>").expect("the page has a body");
@@ -107,7 +109,7 @@ file = "c.c"
 function = "c"
 "#;
 
-/// A suite of functions with 4, 2 and 6 branches.
+/// Runs a suite of functions with 4, 2 and 6 branches.
 fn suite() -> Dir {
     let dir = Dir::new();
     dir.file("sources/b.c", "int b(int x) { if (x > 3) return 1; if (x < -3) return 2; return 0; }\n");
@@ -121,9 +123,9 @@ fn suite() -> Dir {
     dir
 }
 
-/// The functions of the rows, in the order of the document, and the heads by which it is sorted.
+/// Returns the functions of the rows in document order, and the column headers by which the table is sorted.
 fn rows(document: &str) -> (Vec<&str>, Vec<&str>) {
-    // The style sheet has the words, too.
+    // The style sheet contains the same words, so only the body is searched.
     let document = document.split_once("<body").map_or("", |(_, body)| body);
     let behind = |text: &'static str| document.split(text).skip(1).filter_map(|rest| rest.split(['"', '/']).next());
     (behind("<a href=\"./").collect(), behind("aria-sort=\"").filter(|order| *order != "none").collect())
@@ -136,7 +138,7 @@ fn the_rows_of_a_suite_are_sorted() {
     let browser = Browser { dir: &dir, program };
     let page = dir.path("out/report.html");
     assert_eq!(rows(&browser.document(&page, "")), (vec!["b", "a", "c"], vec![]), "the order of the suite");
-    // As a running suite's page keeps it when it loads itself again.
+    // The page of a running suite keeps the sort order in the fragment when it reloads itself.
     assert_eq!(rows(&browser.document(&page, "#-1")), (vec!["c", "b", "a"], vec!["descending"]));
     let click = "document.querySelectorAll('th button')[COLUMN].click();";
     let clicked = with_script(&dir, "out/report.html", &click.replace("COLUMN", "1"));
@@ -156,7 +158,7 @@ fn a_row_of_a_suite_leads_to_its_function() {
     assert!(document.contains("<title>a (") && document.contains("int a(int x)"), "the page of a: {document}");
 }
 
-/// Follows the first link of the open branches, and notes where the line is on the screen.
+/// Follows the first link of the open branches, and stores the position of the line on the screen.
 const FOLLOW: &str = "
 const seen = (row) => { const box = row.getBoundingClientRect(); return box.top >= 0 ? box.bottom <= innerHeight : false; };
 const link = document.querySelector('table.open a');
@@ -172,7 +174,7 @@ link.click();
 fn a_link_leads_to_its_line() {
     let Some(program) = browser() else { return };
     let dir = Dir::new();
-    // So many that the page is longer than the screen.
+    // Enough lines to make the page longer than the screen.
     let lines: Vec<_> = (0..60).map(|i| format!("  if (x == {i}) return {i};\n")).collect();
     let lines = lines.concat();
     let hopeless = "  if (x * x == 7) return -1;\n";

@@ -1,4 +1,5 @@
-//! Half a minute of `tests/chaos/chaos.py`, and less of it with an attacker and a hostile target; the long runs are started by hand.
+//! Runs `tests/chaos/chaos.py` for half a minute, and for a shorter time with an attacker and a hostile target. Long
+//! runs are started by hand.
 
 use std::{path::Path, process::Command};
 

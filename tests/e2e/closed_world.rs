@@ -1,4 +1,4 @@
-//! `--closed-world`: what other sources write, or may write.
+//! `--closed-world`: which variables other sources write, or may write.
 
 use penfuzz_report::Report;
 

@@ -1,4 +1,4 @@
-//! Experiments: every tool's harness makes the arguments of the same bytes that penfuzz makes of them.
+//! Experiments: from the same bytes, every tool's harness makes the same arguments as penfuzz.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use penfuzz_experiments::harness;
 
 use super::support::{Dir, Penfuzz, fixture};
 
-/// Calls the harness with each file.
+/// A program that calls the harness with each file.
 const MAIN: &str = "
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 }
 ";
 
-/// Bytes without a pattern.
+/// Returns pseudo-random bytes.
 fn noise(count: usize, state: &mut u64) -> Vec<u8> {
     let mut next = || {
         *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -38,7 +38,8 @@ fn noise(count: usize, state: &mut u64) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// The function of a source is called by penfuzz and by the harness; what it says about its arguments must be the same.
+/// penfuzz and the harness call the function of a source; what the function prints about its arguments must be the
+/// same.
 fn agree(source: &Path, options: &str, lines: usize) {
     let dir = Dir::new();
     dir.fuzz(source, "--function arguments --max-evals 1").args(options).exits(0);
@@ -57,7 +58,7 @@ fn agree(source: &Path, options: &str, lines: usize) {
         fs::remove_file(dir.path("bits.txt")).expect("it is there");
         own
     };
-    // The first calls are those by which penfuzz finds out how large the memory behind each pointer must be.
+    // In the first calls, penfuzz determines the size of the memory behind each pointer.
     let (one, two) = (replay(&inputs[..1]).lines().count(), replay(&inputs[..2]).lines().count());
     let before = 2 * one - two;
     let own = replay(&inputs);
@@ -73,7 +74,7 @@ fn agree(source: &Path, options: &str, lines: usize) {
     dir.other(Command::new(dir.path("program")).args(&inputs));
     let theirs = fs::read_to_string(dir.path("bits.txt")).expect("the harness calls the function");
 
-    // A replay calls the function more than once, to see whether it touches what lies beside its arguments.
+    // A replay calls the function more than once, to detect accesses to memory next to its arguments.
     let own: Vec<&str> = own.lines().skip(before).collect();
     let calls = own.len() / lines;
     assert_eq!(own.len(), calls * lines, "as many calls for each input");
@@ -105,7 +106,8 @@ fn the_harness_decodes_for_a_static_function_as_penfuzz_does() {
     agree(&dir.file("static.c", text), "", BYTES + 10);
 }
 
-/// Inputs whose first eight bytes differ: half of them noise, the others with small numbers, zeros and characters.
+/// Writes inputs whose first eight bytes differ: half of them random, the others with small numbers, zeros and
+/// characters.
 fn varied(dir: &Dir, size: usize, count: usize) -> Vec<PathBuf> {
     let mut state = 7;
     let mask = |n: usize, byte: u8| match n % 4 {
@@ -123,7 +125,7 @@ fn varied(dir: &Dir, size: usize, count: usize) -> Vec<PathBuf> {
     (0..count).map(one).collect()
 }
 
-/// The lines of `bits.txt` by the number that they begin with, which is the first argument; removes the file.
+/// Returns the lines of `bits.txt` by their first number, which is the first argument; removes the file.
 fn by_number(dir: &Dir) -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(dir.path("bits.txt")).unwrap_or_default();
     let _ = fs::remove_file(dir.path("bits.txt"));
@@ -135,7 +137,7 @@ fn by_number(dir: &Dir) -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// The names of the inputs with branches in what a replay prints.
+/// Returns the names of the inputs for which a replay prints branches.
 fn with_branches(printed: &str) -> BTreeSet<String> {
     let mut input = String::new();
     let mut found = BTreeSet::new();
@@ -149,9 +151,9 @@ fn with_branches(printed: &str) -> BTreeSet<String> {
     found
 }
 
-/// The function of a source is called by penfuzz and by the harness with arguments made of blocks. What it says about them must be
-/// the same for each input, and the harness must reject what penfuzz rejects: an evaluation without any branch. Returns how many inputs
-/// there are, and how many are not rejected.
+/// penfuzz and the harness call the function of a source with arguments made of blocks. What the function prints about
+/// them must be the same for each input, and the harness must reject the inputs that penfuzz rejects, which are
+/// evaluations without any branch. Returns the number of inputs, and the number of inputs that are not rejected.
 fn blocks_agree(source: &Path, options: &str) -> (usize, usize) {
     let dir = Dir::new();
     dir.fuzz(source, "--function arguments --max-evals 1").args(options).run();
@@ -203,7 +205,7 @@ fn the_harness_makes_the_blocks_of_memory_that_penfuzz_makes() {
 fn the_harness_rejects_what_touches_memory_of_unknown_size() {
     let (all, returned) = blocks_agree(&fixture("blocks.c"), "");
     assert!(returned > all / 2 && returned < all, "some indices are beyond all that is known: {returned}");
-    // More elements than there is memory for, although the size is given.
+    // Some sizes ask for more elements than the memory holds, although the size is declared.
     let (all, returned) = blocks_agree(&fixture("blocks.c"), "--arg=a:array[n] --arg=at:0..9");
     assert!(returned > all / 8 && returned < all, "some integers ask for too many elements: {returned}");
 }

@@ -1,4 +1,4 @@
-//! Conditions as people write them: the search gets through each, from every seed, within few evaluations.
+//! Conditions as people write them: the search covers each, with every seed, within few evaluations.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::support::{Dir, fixture, open_branches};
 
 const SEEDS: u32 = 10;
 
-/// Twice of what the slowest function needs.
+/// Twice the number that the slowest function needs.
 const EVALUATIONS: &str = "40000";
 
 fn opens(file: &Path, functions: &[&str]) {
@@ -111,7 +111,7 @@ fn what_the_compiler_is_told_to_expect() {
     opens_in_c(&["unlikely_equal", "likely_both"]);
 }
 
-/// The flags of earlier evaluations would hide the exact divisions.
+/// If flags of earlier evaluations stayed raised, exact divisions could not be observed.
 #[test]
 fn exception_flags_are_those_of_the_call() {
     let dir = Dir::new();
@@ -119,7 +119,7 @@ fn exception_flags_are_those_of_the_call() {
     assert_eq!(open_branches(&dir.report("out")), Vec::<String>::new(), "both outcomes of the flag are met");
 }
 
-/// `i < n` is false at once: nothing is said of `b != 5.0`.
+/// `i < n` is false at once, so `b != 5.0` is not evaluated.
 #[test]
 fn an_operand_that_was_not_looked_at_has_no_outcome() {
     let dir = Dir::new();
@@ -130,7 +130,7 @@ fn an_operand_that_was_not_looked_at_has_no_outcome() {
     run.expect(branches == 1, "one branch, that of the first operand");
 }
 
-/// Without a limit the search ends when it has given up all that is open; with one it goes on to the end.
+/// Without a time limit the search ends when all open branches are given up; with a limit it continues until then.
 #[test]
 fn the_time_that_is_left_goes_to_what_was_given_up() {
     let dir = Dir::new();

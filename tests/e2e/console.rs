@@ -1,10 +1,10 @@
-//! What is printed: for programs with --json, for people otherwise, nothing with --quiet.
+//! Console output: JSON with `--json`, text otherwise, nothing with `--quiet`.
 
 use penfuzz_report::Report;
 
 use crate::support::{Dir, fixture, quickstart};
 
-/// Prints while it is loaded, while it runs, and without a newline.
+/// Prints while it is loaded and while it runs, without a newline.
 const TALKATIVE: &str = "#include <stdio.h>
     __attribute__((constructor)) static void begin(void) { puts(\"hello\"); fflush(stdout); }
     double talkative(double x) {
@@ -104,7 +104,7 @@ fn help(arguments: &str) -> String {
     run.stdout.clone()
 }
 
-/// Every option has words of its own behind it or below it.
+/// Every option must have a description on its line or on the next one.
 fn expect_explained(short: &str) {
     let lines: Vec<&str> = short.lines().collect();
     let is_option = |l: &str| l.trim_start().starts_with('-');

@@ -1,4 +1,4 @@
-//! Corpus tools: `cmin`, `merge` and `tmin` on the directories that campaigns leave.
+//! Corpus tools: `cmin`, `merge` and `tmin` on the output directories of campaigns.
 
 use std::{fs, path::Path};
 
@@ -17,7 +17,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A farm of two clients in `farm`, from the campaigns in `one` and `two`.
+/// Creates `farm`, a farm of two clients, from the campaigns in `one` and `two`.
 pub fn farm(dir: &Dir, one: &str, two: &str) {
     for (client, from) in [("c0", one), ("c1", two)] {
         for part in ["queue", "pending", "crashes", "hangs"] {
@@ -48,7 +48,7 @@ fn fewer_inputs_cover_the_same() {
     run.expect(json["chosen"].as_array().is_some_and(|c| c.len() == few.len()), "each chosen input written");
     run.expect(few.len() < before.iter().sum::<usize>(), "fewer inputs than before");
     run.expect(few.keys().all(|n| n.starts_with("id:00") && n.contains("src:")), "AFL++ names with the old number");
-    // They are seeds that cover everything without a search.
+    // As seeds, these inputs cover everything without a search.
     let seeded = dir.penfuzz("").arg(&target).args("-i few -o seeded --search random").arg("--max-evals");
     let seeded = seeded.arg(few.len().to_string()).exits(0);
     seeded.expect(open_branches(&dir.report("seeded")).is_empty(), "all branches covered by the chosen inputs");
@@ -99,7 +99,7 @@ fn a_changed_target_is_told() {
     run.expect(run.stdout.contains("(of 4)"), "branches of the target as it is now");
 }
 
-/// Half of the branches in each: only together they have all.
+/// Each client covers half of the branches; together they cover all.
 #[test]
 fn a_merged_campaign_goes_on_with_what_both_found() {
     let dir = Dir::new();
@@ -154,7 +154,7 @@ fn other_functions_are_not_merged() {
     run.expect(!dir.path("both").exists(), "nothing written");
 }
 
-/// libFuzzer's corpora and artifacts are plain files; an input that kills its process is no harm.
+/// libFuzzer's corpora and artifacts are plain files. An input that kills its process must not end the command.
 #[test]
 fn plain_files_are_merged_for_a_target() {
     let dir = Dir::new();
@@ -205,7 +205,7 @@ fn a_simple_input_fails_at_the_same_place() {
     run.expect(run.stdout.contains("SIGSEGV") && run.stdout.contains("segv.c:"), "what happens and where");
 }
 
-/// Candidates on the way are deadly too, but in another way than the input.
+/// Some candidates during minimization kill the process too, but with another signal than the input.
 #[test]
 fn a_deadly_input_becomes_simple() {
     let dir = Dir::new();

@@ -1,11 +1,11 @@
-//! Branches that inputs take which crash.
+//! Branches that only crashing inputs take.
 
 use crate::support::Dir;
 
 #[test]
 fn a_branch_that_a_crash_has_taken_is_searched_for_an_ordinary_input() {
     let dir = Dir::new();
-    // The shift keeps the start points, which are small numbers, from the bits that matter.
+    // The start points are small numbers; the shift keeps them from reaching the bits that matter.
     dir.file(
         "f.c",
         "int f(double x, unsigned n)\n{\n  if (x > 100.5) return 10 / ((n >> 9 & 3) == 2);\n  return 0;\n}\n",

@@ -1,4 +1,4 @@
-//! `--criterion`: lines, conditions and MC/DC, and what other tools count of the emitted tests.
+//! `--criterion`: lines, conditions and MC/DC; other tools count the same on the emitted tests.
 
 use std::{path::Path, process::Command};
 
@@ -19,12 +19,13 @@ fn search(dir: &Dir, function: &str, criteria: &str, seed: u32) -> Report {
     dir.report(&out)
 }
 
-/// Conditions shown, and all, of each decision.
+/// Returns for each decision the number of conditions that are shown, and of all conditions.
 fn counts(report: &Report) -> Vec<(usize, usize)> {
     report.decisions.iter().map(|d| (d.shown(), d.conditions.len())).collect()
 }
 
-/// The two vectors of a pair have other outcomes and differ, among the conditions that both evaluate, in this one only.
+/// Whether the two vectors of a pair have different outcomes and differ, among the conditions that both evaluate, in
+/// this one only.
 fn is_pair(decision: &Decision, condition: usize) -> bool {
     let Some([a, b]) = decision.pair(&decision.conditions[condition]) else { return false };
     let differs = |(i, (x, y)): (usize, (u8, u8))| (x != y && x != b'-' && y != b'-').then_some(i);
@@ -64,7 +65,7 @@ fn every_condition_of_each_kind_of_decision_is_shown() {
 fn what_no_input_shows_is_named_and_never_claimed() {
     let dir = Dir::new();
     let report = search(&dir, "coupled", "mcdc", 1);
-    // x > 10 holds only where x > 5 holds; and behind the first return x is at most 10.
+    // x > 10 implies x > 5; and after the first return, x is at most 10.
     assert_eq!(counts(&report), [(1, 2), (1, 4)]);
     let report = search(&dir, "narrow", "mcdc", 1);
     assert_eq!(counts(&report), [(3, 4)], "the equalities are met; a - b == 5 contradicts the condition before");
@@ -77,7 +78,7 @@ fn branches_alone_show_less_and_need_fewer_tests() {
     assert!(branches.decisions.is_empty() && branches.criteria.len() == 1, "{:?}", branches.criteria);
     assert_eq!((branches.tests.len(), all.tests.len()), (3, 4));
     let lines = search(&dir, "mixed", "line", 1);
-    // `return 1` stands on the line of its condition, so that one test executes all lines.
+    // `return 1` is on the line of its condition, so one test executes all lines.
     assert_eq!((lines.tests.len(), lines.criteria["line"].covered), (1, lines.criteria["line"].total));
 }
 
@@ -96,7 +97,7 @@ fn a_campaign_for_mcdc_is_resumed_as_one() {
 #[test]
 fn all_paths_up_to_a_number_of_rounds_are_enumerated() {
     let dir = Dir::new();
-    // Behind n rounds of the loop the last condition has both outcomes, unless n is 0.
+    // After n iterations of the loop the last condition has both outcomes, unless n is 0.
     let source =
         "int f(int n, int x) {\n  int i = 0;\n  while (i < n) i++;\n  if (i * x > 10) return 1;\n  return 0;\n}\n";
     let target = dir.file("f.c", source);
@@ -179,7 +180,7 @@ fn other_tools_count_the_same() {
     let text = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{text}{}", String::from_utf8_lossy(&run.stderr));
     assert!(text.contains("; 0 differences"), "{text}");
-    // The same conditions, and the same number of them shown.
+    // The same conditions, and the same number of conditions shown.
     let sum = text.lines().last().unwrap_or_default();
     let figures: Vec<_> = sum.split_whitespace().filter(|w| w.contains('/')).map(|w| w.trim_end_matches(';')).collect();
     assert_eq!(figures[3], figures[4], "outcomes of conditions: {text}");

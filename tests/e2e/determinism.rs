@@ -1,4 +1,4 @@
-//! The same seed and the same number of evaluations give the same report, but for what a clock says.
+//! The same seed and the same number of evaluations give the same report, except for times.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn timeless(dir: &Dir, out: &str) -> Value {
     report
 }
 
-/// `time:17` becomes `time:` in every file name.
+/// Replaces `time:17` by `time:` in every file name.
 fn mask(value: &mut Value) {
     match value {
         Value::String(text) => {

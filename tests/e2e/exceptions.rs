@@ -20,7 +20,7 @@ fn search<'a>(dir: &'a Dir, function: &str, arguments: &str, status: i32) -> (Ru
     (run, found)
 }
 
-/// What was found, as `text of the line: exception`.
+/// Returns the finds as `text of the line: exception`.
 fn found_at<'a>(finds: &'a [Find], text: &str) -> BTreeSet<&'a str> {
     let line = line_of(&fixture("exceptions.c"), text);
     finds.iter().filter(|f| f.line as usize == line).map(|f| f.exception.name()).collect()
@@ -62,7 +62,7 @@ fn each_find_is_confirmed_with_optimization() {
     let dir = Dir::new();
     let (run, all) = search(&dir, "each", "--cflag=-O2", 0);
     for find in &all.finds {
-        // The optimizer gives the call behind an inlined sqrt no line.
+        // The optimizer gives the call after an inlined sqrt no line.
         let least = if find.operation == "sqrt" { Confirmed::Flag } else { Confirmed::Value };
         run.expect(find.confirmed.by <= least, &format!("{find:?} confirmed"));
     }
@@ -142,7 +142,7 @@ mod avoidable {
     use super::*;
     use crate::support::quickstart;
 
-    /// What was said of the finds of one class at this operation.
+    /// Returns the finds of one exception at this operation.
     fn said<'a>(all: &'a Exceptions, exception: Exception, operation: &str) -> Vec<&'a Find> {
         all.finds.iter().filter(|f| f.exception == exception && f.operation == operation).collect()
     }
@@ -160,7 +160,7 @@ mod avoidable {
             panic!("one overflow of the product: {all:?}")
         };
         run.expect(product.avoidable == Some(true), &format!("{product:?} is avoidable"));
-        // Whether the result underflows, too, depends on the arguments.
+        // Whether the result underflows too depends on the arguments.
         let [tiny] = said(&all, Exception::Underflow, "*")[..] else { panic!("one underflow of the product: {all:?}") };
         run.expect(tiny.precise.is_some(), &format!("{tiny:?} is judged"));
         let [sum] = said(&all, Exception::Overflow, "+")[..] else { panic!("one overflow of the sum: {all:?}") };

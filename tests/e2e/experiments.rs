@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Dir, Penfuzz};
 
-/// `gate` has a trivial branch; `word` one that random values do not take.
+/// `gate` has a trivial branch; `word` has one that random values do not take.
 const SOURCE: &str = "
 int gate(double x) { if (x > 0) return 1; return 0; }
 int word(int n, int m) { if (n == 0x12345678 && m == n + 1) return 1; return 0; }
@@ -39,14 +39,14 @@ fn suite() -> Dir {
 
 fn compare<'a>(dir: &'a Dir, arguments: &str) -> Penfuzz<'a> {
     let penfuzz = dir.penfuzz("compare suite.toml -o out").args(arguments);
-    // The cache of tests is elsewhere, the other fuzzers are where the user has them.
+    // Tests have their own cache directory; the other fuzzers are those that the user has installed.
     match peers() {
         Some(peers) => penfuzz.env("PENFUZZ_PEERS", peers),
         None => penfuzz,
     }
 }
 
-/// Where `./setup --peers` has put the other fuzzers.
+/// The directory into which `./setup --peers` installs the other fuzzers.
 pub fn peers() -> Option<std::ffi::OsString> {
     std::env::var_os("PENFUZZ_PEERS").or_else(default_peers)
 }
@@ -58,7 +58,7 @@ fn default_peers() -> Option<std::ffi::OsString> {
     Some(cache.join("penfuzz/peers").into_os_string())
 }
 
-/// The rows of results.csv, each by the names of the columns.
+/// The rows of results.csv, each as a map from column names.
 fn rows(dir: &Dir) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(dir.path("out/results.csv")).expect("results.csv");
     let mut lines = text.lines().map(|l| l.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -70,7 +70,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
     row.get(column).and_then(|v| v.parse().ok()).unwrap_or_else(|| panic!("no number {column} in {row:?}"))
 }
 
-/// Every `trial.json`, by its path.
+/// Contents of every `trial.json`, by path.
 fn trials(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let entries = fs::read_dir(dir).map(|d| d.flatten().collect::<Vec<_>>()).unwrap_or_default();
@@ -95,7 +95,7 @@ fn every_tool_takes_a_trivial_branch() {
     for tool in tools {
         let name = tool["name"].as_str().expect("a name");
         if let Some(why) = tool["skipped"].as_str() {
-            // What is not installed must be said; where all are to be there, none may be missing.
+            // Tools that are not installed must be reported. Where all tools are required, none may be missing.
             run.says(&format!("{name} is skipped: {why}"));
             let excused = std::env::var_os("PENFUZZ_ALL_PEERS").is_none() || why.contains("no value profile");
             assert!(excused, "{name}: {why}");
@@ -104,12 +104,12 @@ fn every_tool_takes_a_trivial_branch() {
         let row = rows(&dir).into_iter().find(|r| r["tool"] == name).unwrap_or_else(|| panic!("no row of {name}"));
         run.expect(number(&row, "covered") == 2 && number(&row, "total") == 2, &format!("2 of 2 branches by {row:?}"));
         run.expect(row["error"].is_empty(), &format!("no error in {row:?}"));
-        // The seeds take one side only: the tool itself must have found the other.
+        // The seeds take one branch only, so the tool itself must have found the other.
         run.expect(number(&row, "inputs") >= 2, &format!("inputs in {row:?}"));
     }
 }
 
-/// A function that takes an array and reads memory of unknown size behind a branch, and one of numbers.
+/// A function that takes an array and reads memory of unknown size after a branch, and a function of numbers.
 const ARRAY: &str = "
 int sums(const double *a, int n, int at)
 {
@@ -134,7 +134,7 @@ fn every_tool_makes_arrays_and_none_takes_a_branch_by_leaving_them() {
     assert!(!rows.is_empty());
     for row in rows {
         assert_eq!(row["function"], "sums", "the other takes numbers only: {row:?}");
-        // The sides of n, of 20, of 3, and one of 100000.
+        // The branches on n, on 20, on 3, and one on 100000.
         let (covered, total) = (number(&row, "covered"), number(&row, "total"));
         assert!((5..=7).contains(&covered) && total == 8, "{row:?}");
         assert!(row["error"].is_empty(), "{row:?}");
@@ -191,7 +191,7 @@ fn nothing_of_a_tool_outlives_a_killed_experiment() {
     running.until("a trial", || dir.path("out/running/core0").exists());
     running.signal(libc::SIGKILL);
     running.wait();
-    // The lock is held by the experiment only; a tool that still ran would write below out/running.
+    // Only the experiment holds the lock; a tool that still ran would write to out/running.
     dir.until_unlocked("out");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
     let path = dir.path("out").display().to_string();
@@ -224,7 +224,7 @@ fn another_experiment_does_not_mix_with_the_one_that_is_there() {
     let dir = suite();
     compare(&dir, "--only gate --tools penfuzz --trials 1 --budget-evals 100 -q").exits(0);
     compare(&dir, "--only gate --tools penfuzz --trials 1 --budget-evals 200 -q").exits(1).says("another budget");
-    // More of the same is welcome.
+    // More trials of the same experiment are accepted.
     compare(&dir, "--only gate --tools penfuzz,random --trials 2 --budget-evals 100 -q").exits(0);
     assert_eq!(rows(&dir).len(), 4);
 }
@@ -255,7 +255,7 @@ fn with_the_papers_protocol_the_others_get_ten_times_its_time() {
         row["cpu_seconds"].parse::<f64>().expect("seconds")
     };
     let ratio = seconds("word", "uniform") / seconds("word", "penfuzz-paper");
-    // CPU time is known to 10 ms, of 20 ms or more.
+    // CPU time has a resolution of 10 ms; here it is 20 ms or more.
     assert!((8.0..20.0).contains(&ratio), "{ratio}");
     let table = fs::read_to_string(dir.path("out/table.md")).expect("table.md");
     assert!(table.contains("Beside the published figures") && table.contains("1.5"), "{table}");

@@ -1,4 +1,4 @@
-//! Several clients: they share what they find, and a killed process is replaced.
+//! Several clients share their finds, and a killed process is replaced.
 
 use std::{
     fs,
@@ -7,15 +7,15 @@ use std::{
 
 use crate::support::{Dir, Running, children, fixture, shared_memory_of};
 
-/// No client finds anything by itself, and none ever ends.
+/// Options with which no client finds anything by itself, or ends.
 const DEAF: &str = "--search random --max-time 50s";
 
-/// The bytes of an argument of `secrets.c`.
+/// Returns the bytes of an argument of `secrets.c`.
 fn secret(n: u64) -> [u8; 8] {
     n.to_le_bytes()
 }
 
-/// Branches that a client knows, as its `fuzzer_stats` says.
+/// Returns the number of branches that a client has covered, from its `fuzzer_stats`.
 fn covered_by(dir: &Dir, client: &str) -> Option<u32> {
     let text = fs::read_to_string(dir.path(format!("out/{client}/fuzzer_stats"))).ok()?;
     let line = text.lines().find(|l| l.starts_with("edges_found"))?;
@@ -31,7 +31,7 @@ fn kill(pid: u32, signal: i32) {
     unsafe { libc::kill(pid.cast_signed(), signal) };
 }
 
-/// A farm of two on `secrets.c`, up and running.
+/// Starts a farm of two clients on `secrets.c`, and waits until it runs.
 fn farm<'a>(dir: &'a Dir, more: &str) -> Running<'a> {
     let mut running = dir.fuzz(fixture("secrets.c"), &format!("--cores 0-1 {DEAF} {more}")).start();
     let supervisor = running.pid();
@@ -58,7 +58,7 @@ fn two_clients_end_with_one_report() {
 fn what_one_client_is_given_the_other_knows() {
     let dir = Dir::new();
     let target = fixture("secrets.c");
-    // One client alone learns a secret; only its directory brings it to the next run.
+    // A single client finds a secret; the next run learns it only from its directory.
     dir.file("seeds/one", secret(1111));
     dir.fuzz(&target, "--search random --max-evals 1000 -i seeds").exits(0);
     let mut running = farm(&dir, "");
@@ -115,7 +115,7 @@ fn a_killed_supervisor_leaves_nothing_and_is_resumed() {
     let _ = running.wait();
     dir.until_unlocked("out");
     let is_gone = |pid: &u32| !fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|n| n.starts_with("penfuzz"));
-    // The system takes a moment to end them.
+    // Ending them may take the system a moment.
     let deadline = Instant::now() + Duration::from_secs(5);
     while !(family.iter().all(is_gone) && shared_memory_of(&family) == 0) {
         assert!(Instant::now() < deadline, "neither a process nor shared memory outlives the supervisor");

@@ -1,5 +1,5 @@
-//! A full disk: the search goes on in memory with one message, damages nothing that was written before, and writes its finds
-//! when there is room again.
+//! A full disk: the search continues in memory with one message, damages no file that was written before, and writes
+//! its finds once there is space again.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -9,7 +9,7 @@ use crate::support::{Dir, fixture, quickstart, skip};
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` when this user may not mount; see [`skip`].
+    /// Mounts the file system; `None` if this user may not mount; see [`skip`].
     fn mount(at: PathBuf) -> Option<Self> {
         fs::create_dir_all(&at).expect("a directory can be made");
         let done = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&at).output();
@@ -103,7 +103,7 @@ fn flushes_that_take_long_do_not_end_a_campaign() {
     let dir = Dir::new();
     let library = dir.path("slow.so");
     dir.other(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(fixture("slow_flush.c")));
-    // After 5.4 s without an evaluation a worker counts as hanging.
+    // After 5.4 s without an evaluation a worker is treated as hanging.
     let run = dir.fuzz(quickstart("quadratic.c"), "--timeout 100ms").env("LD_PRELOAD", &library).exits(0);
     run.expect(!run.stderr.contains("killed"), "no worker is killed");
     run.expect(dir.report("out").branches.covered == 22, "all branches");

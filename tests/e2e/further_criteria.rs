@@ -1,4 +1,5 @@
-//! `--criterion` boundary, exceptions, loop and path: what the emitted tests do is computed here once more from their arguments.
+//! `--criterion` boundary, exceptions, loop and path: the tests here compute independently, from the arguments of the
+//! emitted tests, which goals those cover.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::{
     support::{Dir, fixture, line_of},
 };
 
-/// Criterion, total, covered and proved infeasible.
+/// Returns the numbers of goals of a criterion: total, covered, and proved infeasible.
 fn figures(report: &Report, name: &str) -> (usize, usize, usize) {
     let c = report.criteria.get(name).unwrap_or_else(|| panic!("no figures of {name}: {:?}", report.criteria));
     (c.total, c.covered, c.proved_infeasible)
@@ -24,7 +25,7 @@ fn float(test: &Test, argument: usize) -> f64 {
     f64::from_bits(u64::from_str_radix(bits, 16).unwrap_or_else(|e| panic!("{:?}: {e}", test.args)))
 }
 
-/// The tests of the goals of a criterion, by their texts.
+/// Returns the tests of a goal, which is given by criterion and text.
 fn tests_of<'a>(report: &'a Report, criterion: &str, goal: &str) -> Vec<&'a Test> {
     let all = report.criterion_goals.iter().filter(|g| g.criterion == criterion && g.goal == goal);
     all.flat_map(|g| &g.tests).map(|n| &report.tests[n - 1]).collect()
@@ -48,8 +49,9 @@ fn boundary_values_are_in_the_tests_of_a_campaign_on_branches() {
     assert_eq!(csv.lines().count(), 4, "{csv}");
 }
 
-/// `penfuzz prove` on `never_next.c`, as a campaign has too little time for all on a busy machine. The goals of the criterion are those that a
-/// test has, and those that are proved infeasible, in the line with this text, or in all lines.
+/// Runs `penfuzz prove` on `never_next.c`; on a busy machine, the end of a campaign has too little time for all proofs.
+/// Returns the goals of the criterion that have a test, and those that are proved infeasible, in the line with this
+/// text, or in all lines.
 fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std::ffi::OsStr) -> [Vec<String>; 2] {
     let dir = Dir::new();
     let target = fixture("never_next.c");
@@ -75,7 +77,7 @@ fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std
     [texts(&|g| !g.tests.is_empty()), texts(&|g| g.proved_infeasible)]
 }
 
-/// Function, mutation, line, goals of tests, goals that are infeasible.
+/// Function, mutation, text of the line, goals with a test, infeasible goals.
 type Case<'a> = (&'a str, u32, &'a str, &'a [&'a str], &'a [&'a str]);
 
 #[test]
@@ -148,7 +150,8 @@ fn goals_that_a_campaign_leaves_are_proved_later() {
     }
 }
 
-/// With the source that defines `scalbn` linked in, its call is no call of a foreign function any more; its sites keep their numbers.
+/// If the source that defines `scalbn` is linked in, its call is no longer a call of a foreign function. The site
+/// numbers do not change.
 #[test]
 fn sites_have_the_same_numbers_when_proofs_link_the_sources() {
     let Some(solvers) = solvers() else { return };
@@ -198,7 +201,7 @@ fn exceptions_are_goals_of_a_function_without_branches() {
     raises("invalid", &|x, y| (x / y).is_nan());
 }
 
-/// What the loop and the last condition of [`LOOP`] do.
+/// A loop, and a condition after it; [`does`] computes the iterations of the loop and the outcome of the condition.
 const LOOP: &str =
     "int f(int n, int x) {\n  int i = 0;\n  while (i < n) i++;\n  if (i * x > 10) return 1;\n  return 0;\n}\n";
 
@@ -245,7 +248,7 @@ fn a_path_that_no_input_takes_is_proved() {
     assert!(proved[0].tests.is_empty() && proved[0].goal == "3:F,4:T", "{proved:?}");
 }
 
-/// Two conditions that few inputs fulfil, in the rounds of a loop.
+/// Two conditions that few inputs fulfil, inside a loop.
 const RARE: &str = "int f(unsigned a) {
   int n = 0;
   for (int i = 0; i < 2; i++)
@@ -254,7 +257,7 @@ const RARE: &str = "int f(unsigned a) {
 }
 ";
 
-/// Calls itself; the last condition is never true.
+/// A recursive function; the last condition is never true.
 const CALLS_ITSELF: &str = "int f(int n) {
   if (n > 2) return -1;
   if (n <= 0) return 0;
@@ -264,7 +267,7 @@ const CALLS_ITSELF: &str = "int f(int n) {
 }
 ";
 
-/// A call that may throw, and an object that is destroyed then.
+/// A call that may throw, and an object whose destructor runs in that case.
 const MAY_THROW: &str = "struct Counts { int *n; ~Counts() { ++*n; } };
 static int checked(int x) { if (x < 0) throw 1; return x; }
 int f(int x) {
@@ -281,8 +284,8 @@ int f(int x) {
 fn each_round_and_each_activation_is_translated_on_its_own() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
-    // Leaving the loop too early (1 + 2 prefixes) or too late (4) is infeasible. Of CALLS_ITSELF the last condition (3), and inner
-    // activations with a number that the outer one excludes (3).
+    // Infeasible are: leaving the loop too early (1 + 2 prefixes) or too late (4); in CALLS_ITSELF the last condition
+    // (3), and inner activations with a number that the outer activation excludes (3).
     let cases = [
         ("rare.c", RARE, 300, (11, 4, 7)),
         ("itself.c", CALLS_ITSELF, 60_000, (10, 4, 6)),
@@ -330,8 +333,8 @@ fn numbers_of_rounds_that_no_loop_makes_are_proved_infeasible() {
     let report = dir.report("out");
     let infeasible: Vec<_> = report.criterion_goals.iter().filter(|g| g.proved_infeasible).collect();
     let of: Vec<_> = infeasible.iter().map(|g| (g.line, g.goal.as_str())).collect();
-    // The first loop makes five rounds always, and the last one nine, after which it returns. The others make any number up to 127:
-    // an unbounded one would be a hang on slow machines.
+    // The first loop always makes five iterations; the last one makes nine, then the function returns. The others make
+    // any number up to 127: without that bound they would be hangs on slow machines.
     let last = [(12, "no round"), (12, "one round"), (12, "left at its head after a round")];
     let expected: Vec<_> = [(3, "no round"), (3, "one round")].into_iter().chain(last).collect();
     assert_eq!(of, expected, "{:?}", report.criterion_goals);
@@ -351,7 +354,7 @@ fn loops_make_no_round_one_and_more_and_reach_their_limit() {
     dir.penfuzz("--quiet --max-evals 60000 --criterion loop -o out").arg(&target).exits(0);
     let report = dir.report("out");
     assert_eq!(figures(&report, "loop"), (4, 4, 0), "{:?}", report.criterion_goals);
-    // The rounds of the loop, and whether it is left at its head.
+    // Returns the number of iterations of the loop, and whether it is left at its head.
     let does = |t: &Test| {
         let (n, k) = (int(t, 0), int(t, 1));
         let broken = (0..n.max(0)).find(|i| (*i as i32).wrapping_mul(7) == k as i32);
@@ -377,7 +380,7 @@ fn loops_make_no_round_one_and_more_and_reach_their_limit() {
 fn coupled_conditions_are_proved_not_to_be_shown() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
-    // (total, covered, proved): what no input shows is coupled.
+    // (total, covered, proved): goals that no input shows are those of coupled conditions.
     for (function, expected) in [("coupled", (6, 2, 4)), ("narrow", (4, 3, 1)), ("mixed", (3, 3, 0))] {
         dir.penfuzz("--quiet --max-evals 20000 --criterion mcdc -o")
             .env("PENFUZZ_SOLVERS", &solvers)
@@ -433,7 +436,7 @@ fn a_suite_passes_criteria_on_and_has_their_means() {
     let json: serde_json::Value = serde_json::from_slice(&dir.files("out")["suite.json"]).unwrap();
     assert_eq!(json["targets"][0]["criteria"]["path"]["covered"], 3, "{json}");
     assert_eq!(json["targets"][1]["criteria"]["mcdc"]["covered"], 2, "{json}");
-    // f: 3 of 4 paths; g has no path that is not taken.
+    // f: 3 of 4 paths; g: every path is taken.
     assert_eq!(json["mean_criteria"]["path"], 87.5, "{json}");
     assert!(run.stdout.contains("mcdc: 2 of 2, 0 proved infeasible; mean 100.00 %"), "{}", run.stdout);
 }

@@ -1,15 +1,16 @@
-//! `penfuzz boundary`, `exceptions` and `reach` on what cannot be searched, and on what ends a search early.
+//! `penfuzz boundary`, `exceptions` and `reach` on targets that cannot be searched, and on events that end a search
+//! early.
 
 use std::time::Duration;
 
 use crate::support::{Dir, Penfuzz, Run, fixture, line_of};
 
-/// Each command with what it needs besides the target.
+/// Each command with the arguments that it needs besides the target.
 const COMMANDS: [(&str, &str); 3] = [("boundary", ""), ("exceptions", ""), ("reach", "--path 1:T")];
-/// Those that are campaigns.
+/// The commands that run campaigns.
 const CAMPAIGNS: [&str; 2] = ["boundary", "exceptions"];
 
-/// Status 1, nothing on standard output, and one line that starts with `error:`.
+/// The run must fail with status 1, print nothing on standard output, and print one line that starts with `error:`.
 #[track_caller]
 fn fails_in_one_line(penfuzz: Penfuzz, text: &str) {
     let run = penfuzz.exits(1);
@@ -91,7 +92,7 @@ fn ctrl_c_ends_a_campaign_with_its_report() {
     }
 }
 
-/// Ctrl-C at a search for an input that does not exist.
+/// Sends SIGINT to a search for an input that does not exist.
 fn interrupted(dir: &Dir, group: bool) -> Run<'_> {
     let line = line_of(&fixture("boundaries.c"), "if (x * x < -1)");
     let search = dir.penfuzz("reach").arg(fixture("boundaries.c")).args("-f unreached --max-time 50s --path");
@@ -137,7 +138,7 @@ fn pages_speak_of_what_was_asked_for() {
     }
 }
 
-/// A `NaN` meets nothing and raises nothing; an endless loop and a fault are finds.
+/// A NaN meets no boundary value and raises no exception. An endless loop and a fault are reported as findings.
 #[test]
 fn what_misbehaves_is_told() {
     let dir = Dir::new();

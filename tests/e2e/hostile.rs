@@ -6,7 +6,8 @@ use penfuzz_report::Report;
 
 use crate::support::{Dir, Run, line_of, open_branches};
 
-/// A function of ten branches; `first` is executed on one and `second` on another, both far from where a search starts.
+/// Writes a function with ten branches that executes `first` on one and `second` on another; both are far from the
+/// start points of the search.
 fn target(dir: &Dir, outside: &str, first: &str, second: &str) -> PathBuf {
     let text = format!(
         "#define _GNU_SOURCE
@@ -38,8 +39,8 @@ fn target(dir: &Dir, outside: &str, first: &str, second: &str) -> PathBuf {
     dir.file("hostile.c", text)
 }
 
-/// A campaign must end by itself with every branch covered, write its files, and resume in a second run. `findings` are parts of
-/// the reasons, each with the text of its line.
+/// A campaign must end by itself with every branch covered, write its files, and resume in a second run. `findings`
+/// holds parts of the reasons, each with the text of its line.
 fn survives(outside: &str, first: &str, second: &str, findings: &[(&str, &str)]) {
     let dir = Dir::new();
     let file = target(&dir, outside, first, second);
@@ -133,7 +134,8 @@ fn switches_the_alarm_off_and_waits() {
     survives(outside, first, "for (;;) pause();", &[("no answer after", "for (;;) pause();")]);
 }
 
-/// Must not affect later evaluations or the arithmetic of penfuzz: a trap would kill the worker, another mode take the branch.
+/// The change must not affect later evaluations or penfuzz's own arithmetic: a trap would kill the worker, and another
+/// rounding mode would take the branch.
 #[test]
 fn changes_the_floating_point_environment() {
     let dir = Dir::new();
@@ -203,7 +205,7 @@ fn leaks_a_megabyte_per_evaluation() {
     expect_covered(&run, &dir.report("out"));
 }
 
-/// The copy of the worker that a constructor forks must not search.
+/// The copy of the worker that a constructor forks must not run the search.
 #[test]
 fn a_constructor_that_forks() {
     let dir = Dir::new();
@@ -213,7 +215,7 @@ fn a_constructor_that_forks() {
     expect_covered(&run, &dir.report("out"));
 }
 
-/// What replays the inputs of a campaign is as safe from the target as the campaign.
+/// Commands that replay the inputs of a campaign have the same protection from the target as the campaign.
 #[test]
 fn other_commands_refuse_the_same() {
     let dir = Dir::new();

@@ -1,9 +1,10 @@
-//! Points at which an intermediate difference cancels, and what is left is magnified: few arguments of a large domain.
+//! Errors near points at which an intermediate difference cancels: few arguments of a large domain.
 
 use super::{bits, json};
 use crate::support::Dir;
 
-/// Outside of a small part of the domain all of them are right to an ulp, and nothing but the difference leads there.
+/// Outside of a small part of the domain all functions are accurate to an ulp, and only the intermediate difference
+/// guides the search to that part.
 const TEXT: &str = "#include <math.h>
 double hill(double x) { double d = x * x * x - 17; return 1.5 + exp(-1e12 * d * d) / 4; }
 long double hill_wide(double x) { long double X = x, d = X * X * X - 17; return 1.5L + expl(-1e12L * d * d) / 4; }

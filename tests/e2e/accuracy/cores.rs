@@ -47,7 +47,7 @@ fn branches_and_loops_of_a_core_are_those_of_its_c_code() {
     run.expect(json(&run)["bound"].is_null(), "a loop has no bound");
 }
 
-/// What is left out of a series is an error of the core, and none of its roundings.
+/// The truncation error of a series is an error of the core, but not a rounding error.
 #[test]
 fn a_core_with_a_specification_is_compared_with_that() {
     let dir = Dir::new();

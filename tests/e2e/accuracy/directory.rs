@@ -1,4 +1,4 @@
-//! The output directory: what is found survives, and the next run goes on from there.
+//! The output directory: errors that were found are kept, and the next run continues from them.
 
 use std::{fs, path::Path};
 
@@ -120,7 +120,7 @@ fn a_directory_is_for_one_comparison() {
     into_out(&dir, &wide, &["--max-evals", "1000"], 0).says("is damaged and now called");
 }
 
-/// What was found in another version of the function is not claimed of this one.
+/// Errors that were found in another version of the function are not reported for this one.
 #[test]
 fn a_function_that_has_changed_is_searched_anew() {
     let dir = Dir::new();
@@ -145,7 +145,7 @@ fn a_function_that_has_changed_is_searched_anew() {
     run.says("run --seed 1 again");
 }
 
-/// All floats in parts: no part is tried twice, and the end is known as such.
+/// All floats are tried in several runs: no part is tried twice, and the last run recognizes the end.
 #[test]
 fn all_inputs_are_tried_in_several_runs() {
     let (dir, wide) = (Dir::new(), own("cubic_wide"));
@@ -173,7 +173,7 @@ fn all_inputs_are_tried_in_several_runs() {
     let again = part(&dir, &[]);
     assert!(again["evaluations"].as_u64() < last["evaluations"].as_u64().map(|n| n + 10_000), "nothing is left to try");
     assert_eq!(again["exhausted"], all);
-    // What a search finds there does not change what was tried.
+    // A search in the same directory does not change the number of inputs already tried.
     let searched = json(&into_out(&dir, &wide, &["--arg", "x: 1.5..1.51", "--max-evals", "1000"], 0));
     assert_eq!(searched["exhausted"], all);
 }

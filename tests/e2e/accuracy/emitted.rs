@@ -5,7 +5,7 @@ use std::process::Command;
 use super::{json, own};
 use crate::support::{Dir, fixture};
 
-/// Builds and runs the tests; what they print, and whether all passed.
+/// Builds and runs the tests. Returns whether all passed, and what they print.
 pub fn check(dir: &Dir) -> (bool, String) {
     let made = Command::new("make").args(["-C", "out/tests", "check"]).current_dir(dir.path("")).output();
     let made = made.expect("make runs");
@@ -53,7 +53,7 @@ fn tests_fail_where_a_function_becomes_more_wrong() {
     dir.penfuzz("accuracy").arg(&target).args("-f cubic --ulp 0 --reference").arg(&reference).exits(2).says("--output");
 }
 
-/// What penfuzz calls is beside the tests: they are built without its cache.
+/// The code that penfuzz calls is copied next to the tests, so that they build without the cache.
 #[test]
 fn cores_and_libraries_that_are_not_instrumented_have_tests() {
     let dir = Dir::new();

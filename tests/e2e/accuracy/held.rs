@@ -1,4 +1,4 @@
-//! Arguments with one value: what is left is a function of the others.
+//! Arguments that are fixed to one value: the search varies the other arguments only.
 
 use super::{bits, json};
 use crate::support::Dir;
@@ -38,7 +38,7 @@ fn all_arguments_reach_the_exact_reference() {
     assert!((of - ulp).abs() < 1e-3, "by the same exact value: {of}, {ulp}");
 }
 
-/// The product that is magnified by the exponential behind it.
+/// The error comes from the product, which the exponential after it magnifies.
 #[cfg(feature = "mpfr")]
 #[test]
 fn calls_of_the_library_are_operations_of_the_report() {
@@ -54,7 +54,7 @@ long double wide(double x) { return expl(-(long double)x * 1.1 * 3); }\n";
     assert!([0, 1].iter().all(|i| of(*i, "operation") == "*" && ulp(*i) > 10.0), "products of 30 and 99: {sources}");
     assert_eq!((of(0, "line"), of(1, "line")), (3.into(), 4.into()), "the first is tripled: {sources}");
     assert!(of(2, "operation") == "exp" && (0.01..=0.52 * 2.0).contains(&ulp(2)), "{sources}");
-    // Derivatives of first order leave out squares of errors of 2^-46.
+    // First-order derivatives neglect the squares of errors of 2^-46.
     let (error, rest) = (sources["error"].as_f64().expect("a number"), sources["rest"].as_f64().expect("a number"));
     assert!(error.abs() > 20.0 && rest.abs() < 0.02, "nothing else: {sources}");
 }

@@ -25,7 +25,7 @@ fn errors_are_those_of_mpfr() {
     let worst = &answer["worst"];
     let x = f64::from_bits(bits(&worst["args"][0]));
     run.expect(x.abs() > 0.49, "the first term left out, x^11/11!, is largest at the ends");
-    // It is 1.22e-11 at 0.5, and ulps of a sine from 0.25 to 0.5 are 2^-54.
+    // The error is 1.22e-11 at 0.5; ulps of a sine from 0.25 to 0.5 are 2^-54.
     let ulp = worst["ulp"].as_f64().expect("there is a worst");
     run.expect((2.1e5..2.3e5).contains(&ulp), "1.22e-11 / 2^-54");
     let exact: f64 = worst["reference"]["exact"].as_str().and_then(|t| t.parse().ok()).expect("a decimal");
@@ -61,7 +61,7 @@ fn functions_of_later_standards_and_of_three_arguments_are_known() {
     run.expect(ulp > 1e6, "a sum that cancels leaves the rounding of the product");
 }
 
-/// The system's library has functions of an integer; an order is small unless the user says otherwise.
+/// The system's library has functions with an integer parameter. An order is small unless the user gives another range.
 #[cfg(feature = "mpfr")]
 #[test]
 fn functions_with_an_integer_argument_are_compared() {

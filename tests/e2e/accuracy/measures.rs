@@ -1,4 +1,4 @@
-//! What errors are measured in: ulps, themselves, or divided by the exact value.
+//! The units of errors: ulps, absolute, relative to the exact value.
 
 use super::{accuracy, error_of_cubic, json, own};
 use crate::support::Dir;

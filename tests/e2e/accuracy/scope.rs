@@ -1,4 +1,4 @@
-//! Whose branches tell the parts of the map.
+//! Which functions' branches divide the map of errors into parts.
 
 use super::json;
 use crate::support::Dir;

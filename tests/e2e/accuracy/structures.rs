@@ -25,7 +25,7 @@ fn tests_of_two_functions_that_fill_in_structures_assert_the_difference_away() {
             dir.penfuzz("differ").arg(format!("{file}:f")).args("old.c:f --max-evals 100000 --json -o out").exits(0);
         let worst = &json(&run)["worst"];
         let ulp = worst["ulp"].as_f64().expect("they differ");
-        // 2^-40 is 2^14 units of results in [1/4, 1/2), and twice as many of none.
+        // 2^-40 is 2^14 ulps of results in [1/4, 1/2), the largest number for any result.
         run.expect((ulp - 16384.0).abs() <= 1.0, &format!("2^-40 of results below 1/2: {ulp}"));
         run.expect(worst["result"]["name"] == "r->val", "the first float, not the integer before it");
         let (passed, text) = check(&dir);
