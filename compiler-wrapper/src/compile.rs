@@ -12,10 +12,10 @@ use crate::{Error, Language, clang::Invocation, exit_status};
 /// Without further flags, the sources are compiled and linked with the mathematics library into a dual file.
 ///
 /// ```no_run
-/// use crate::Compile;
+/// use penfuzz_cc::Compile;
 ///
 /// let warnings = Compile::new("tanh.pen").source("tanh.c").flag("-O2").run()?;
-/// # Ok::<(), crate::Error>(())
+/// # Ok::<(), penfuzz_cc::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Compile {
