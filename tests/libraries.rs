@@ -1,4 +1,5 @@
-//! Real libraries: the Fdlibm suite with gcov as referee, GSL and other projects built by pen-cc, and the plugin example.
+//! Real libraries: the Fdlibm suite with gcov as referee, GSL and other projects built by pen-cc, and the plugin
+//! example.
 //!
 //! Sources come by package name, into ignored directories; see `harnesses/`.
 
@@ -80,7 +81,8 @@ fn fdlibm_has_gcovs_branches_and_is_covered() {
     assert!(mean >= 96.5, "mean coverage by gcov is {mean:.2} %, expected at least 96.5 %");
 }
 
-/// The committed suite is what the recipe gives, and works: bits of doubles, integer parameters, values behind pointers.
+/// The committed suite is what the recipe gives, and works: bits of doubles, integer parameters, values behind
+/// pointers.
 #[test]
 fn musl_is_generated_and_covered() {
     let harness = root().join("harnesses/musl");

@@ -1,7 +1,8 @@
 /* Containers of the C++ library as arguments: the fuzzer lays their elements out in memory of its own, behind which an access faults. A
  * container that grows, or is destroyed, frees them. They must not get to the allocator, which has never seen them.
  *
- * So the target has an `operator delete` that passes over the fuzzer's addresses (executor/blocks.rs maps them there), and hands
+ * So the target has an `operator delete` that passes over the fuzzer's addresses (fuzzer/executor/src/blocks.rs maps them
+ * there), and hands
  * everything else to the one behind it. Code of the C++ library calls it, too: a function of a program replaces the library's. It is weak: a
  * program that defines one keeps its own, and then its containers cannot be freed. */
 

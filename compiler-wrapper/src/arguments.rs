@@ -1,7 +1,7 @@
 //! Reads a compiler command line: the action that it requests, and the arguments that are passed to clang.
 //!
-//! Only the options that decide between a query, compiling and linking are interpreted here. All others are passed on in
-//! their order.
+//! Only the options that decide between a query, compiling and linking are interpreted here. All others are passed on
+//! in their order.
 
 use crate::{
     Error,
@@ -166,8 +166,8 @@ fn is_query(arg: &str) -> bool {
     QUERIES.contains(&arg) || PREFIXES.iter().any(|prefix| arg.starts_with(prefix))
 }
 
-/// Options that the wrapper replaces by its own: code is always position-independent, a dual file is not a PIE, the hooks
-/// need code generation before linking, and every line gets a plain `-g`.
+/// Options that the wrapper replaces by its own: code is always position-independent, a dual file is not a PIE, the
+/// hooks need code generation before linking, and every line gets a plain `-g`.
 fn is_replaced(arg: &str) -> bool {
     const EXACT: &[&str] = &[
         "-g",
@@ -194,9 +194,9 @@ fn needs_sanitizer_runtime(arg: &str) -> bool {
     arg.starts_with("-fsanitize=") && !is_replaced(arg)
 }
 
-/// Whether clang rejects the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) would not: the last option has no value, so
-/// it would take the wrapper's next argument for it; or an option is one of `ClangWrapper`'s own. clang gets such a line
-/// unchanged and prints the error.
+/// Whether clang rejects the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) would not: the last option has no
+/// value, so it would take the wrapper's next argument for it; or an option is one of `ClangWrapper`'s own. clang gets
+/// such a line unchanged and prints the error.
 fn is_rejected_by_clang(args: &[String]) -> bool {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {

@@ -1,8 +1,8 @@
 //! The pass plugin and the runtime objects: embedded at build time, written to a cache directory at first use.
 //!
 //! The name of a file contains a hash of its content, and the file appears by a rename. So installations of different
-//! versions and concurrent builds share one directory, and never read an incomplete file. clang loads and runs the plugin, so
-//! a file is used only if it has the embedded content, byte for byte.
+//! versions and concurrent builds share one directory, and never read an incomplete file. clang loads and runs the
+//! plugin, so a file is used only if it has the embedded content, byte for byte.
 
 use std::{
     fs::{self, OpenOptions},
@@ -67,7 +67,8 @@ impl Artifact {
 /// The header for assumptions and checks.
 const HEADER: Artifact = Artifact { name: "penfuzz.h", bytes: include_bytes!("../include/penfuzz.h") };
 
-/// The directory of `penfuzz.h`, which is written there if it is missing. Other versions of the header have other directories.
+/// The directory of `penfuzz.h`, which is written there if it is missing. Other versions of the header have other
+/// directories.
 ///
 /// # Errors
 /// When the cache directory cannot be used.

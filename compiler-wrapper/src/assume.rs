@@ -2,10 +2,11 @@
 //!
 //! 1. The text of each source on the command line is searched for definitions of the function.
 //! 2. `PEN_ASSUME(EXPRESSION)` ([`penfuzz.h`](crate::include_directory)) is inserted behind the opening brace of each.
-//! 3. clang reads the changed text under the name of the source (a virtual file system), and `#line` keeps the places of the rest.
+//! 3. clang reads the changed text under the name of the source (a virtual file system), and `#line` keeps the places
+//!    of the rest.
 //!
-//! The search is over tokens, not over syntax: a definition is the name, parentheses, whatever may stand between them and a body
-//! (qualifiers, attributes, the declarations of K&R), and a brace. A body that a macro opens is not found.
+//! The search is over tokens, not over syntax: a definition is the name, parentheses, whatever may stand between them
+//! and a body (qualifiers, attributes, the declarations of K&R), and a brace. A body that a macro opens is not found.
 
 use std::{
     fmt::Write as _,
@@ -57,9 +58,9 @@ pub fn defines(text: &str, function: &str) -> bool {
     !bodies(text, function).is_empty()
 }
 
-/// The text of a source with `PEN_ASSUME(EXPRESSION)` on lines of their own at the start of each body of the function, for compilers that
-/// need the header themselves; `None` when it has no definition of the function. The lines behind have other numbers: gcov loses the
-/// function of lines behind a `#line`.
+/// The text of a source with `PEN_ASSUME(EXPRESSION)` on lines of their own at the start of each body of the function,
+/// for compilers that need the header themselves; `None` when it has no definition of the function. The lines behind
+/// have other numbers: gcov loses the function of lines behind a `#line`.
 #[must_use]
 pub fn with_assumptions(text: &str, function: &str, expressions: &[String]) -> Option<String> {
     let places = bodies(text, function);
@@ -76,7 +77,8 @@ pub fn with_assumptions(text: &str, function: &str, expressions: &[String]) -> O
     (!places.is_empty()).then_some(out)
 }
 
-/// The options by which clang reads the sources among `args` with the assumptions in them; none when no source defines the functions.
+/// The options by which clang reads the sources among `args` with the assumptions in them; none when no source defines
+/// the functions.
 pub(crate) fn options(assumptions: &[Assumption], args: &[String]) -> Result<Vec<String>, Error> {
     if assumptions.is_empty() {
         return Ok(Vec::new());
@@ -157,7 +159,8 @@ fn is_in(mut before: &[Token], scopes: &[&str]) -> bool {
     !matches!(before, [.., Token { text: "." | "->", .. }])
 }
 
-/// From the token behind the name of a function: the place behind the brace of its body, if a definition is what follows.
+/// From the token behind the name of a function: the place behind the brace of its body, if a definition is what
+/// follows.
 fn body(behind: &[Token]) -> Option<usize> {
     let behind = &behind[parentheses(behind)?..];
     let mut rest = behind.iter().enumerate();

@@ -1,7 +1,7 @@
 //! Builds clang's command line with `libafl_cc`'s [`ClangWrapper`].
 //!
-//! The pass runs at the start of clang's pipeline, and the user's `-O` level applies afterwards. At the end of the pipeline
-//! the branches of small float functions are selects already, and no site would be left.
+//! The pass runs at the start of clang's pipeline, and the user's `-O` level applies afterwards. At the end of the
+//! pipeline the branches of small float functions are selects already, and no site would be left.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -17,16 +17,16 @@ use crate::{
 /// compiling. The user's options are outside, so that clang warns about them as usual.
 pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
 
-/// Options that [`ClangWrapper`] adds to every line, and a drop-in compiler must not: they change what the program computes,
-/// and they hide that a library is missing.
+/// Options that [`ClangWrapper`] adds to every line, and a drop-in compiler must not: they change what the program
+/// computes, and they hide that a library is missing.
 const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
 
-/// Makes clang count for coverage: it then emits a branch for each conditional that gcov and llvm-cov count. The pass drops the
-/// counters (`pass/counters.cc`).
+/// Makes clang count for coverage: it then emits a branch for each conditional that gcov and llvm-cov count. The pass
+/// drops the counters (`pass/counters.cc`).
 const COUNTERS: [&str; 2] = ["-Xclang", "-fprofile-instrument=clang"];
 
-/// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. With conditions up to
-/// none, there are no counters of MC/DC, and no warnings about conditions that it does not support.
+/// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. With conditions
+/// up to none, there are no counters of MC/DC, and no warnings about conditions that it does not support.
 const NEGATIONS: [&str; 4] = ["-Xclang", "-fcoverage-mcdc", "-Xclang", "-fmcdc-max-conditions=0"];
 
 /// A command ready to run.
@@ -112,9 +112,9 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     Ok(args)
 }
 
-/// Options that have clang note its command line in the section `.GCC.command.line` of each object, which is not loaded: penfuzz
-/// reads from there how another compiler can build the sources. The directory is the one that clang notes anyway, unless the user
-/// sets another.
+/// Options that have clang note its command line in the section `.GCC.command.line` of each object, which is not
+/// loaded: penfuzz reads from there how another compiler can build the sources. The directory is the one that clang
+/// notes anyway, unless the user sets another.
 fn recorded(line: &Arguments) -> Vec<String> {
     let option = "-fdebug-compilation-dir=";
     let is_set =

@@ -1,6 +1,6 @@
-//! The directories of this user in which penfuzz keeps files between runs: clang loads the plugin from one of them, and penfuzz
-//! loads and runs what it compiled into it. A user who can write there can run code as this user, so a directory that
-//! others can write is refused.
+//! The directories of this user in which penfuzz keeps files between runs: clang loads the plugin from one of them, and
+//! penfuzz loads and runs what it compiled into it. A user who can write there can run code as this user, so a
+//! directory that others can write is refused.
 
 use std::{
     env, fs, io,
@@ -19,8 +19,8 @@ const STICKY: u32 = 0o1000;
 
 /// `$XDG_CACHE_HOME/penfuzz`, else `~/.cache/penfuzz`, else a directory of this user among the temporary files.
 ///
-/// If `XDG_CACHE_HOME` is set, no other directory is tried. A home directory that cannot be written, as in package builds, is
-/// skipped.
+/// If `XDG_CACHE_HOME` is set, no other directory is tried. A home directory that cannot be written, as in package
+/// builds, is skipped.
 ///
 /// # Errors
 /// If none of them can be written, if the directory belongs to another user, or if others can write it.
@@ -28,8 +28,8 @@ pub fn cache_directory() -> Result<PathBuf, Error> {
     user_directory("XDG_CACHE_HOME", ".cache")
 }
 
-/// `$XDG_STATE_HOME/penfuzz`, else `~/.local/state/penfuzz`, else a directory of this user among the temporary files: for what
-/// must not be shared as caches sometimes are.
+/// `$XDG_STATE_HOME/penfuzz`, else `~/.local/state/penfuzz`, else a directory of this user among the temporary files:
+/// for what must not be shared as caches sometimes are.
 ///
 /// # Errors
 /// As for [`cache_directory`].

@@ -53,7 +53,8 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The compiler ran and failed. Only from [`crate::Compile`]: the command line tools show clang's messages directly.
+    /// The compiler ran and failed. Only from [`crate::Compile`]: the command line tools show clang's messages
+    /// directly.
     Compiler {
         /// Its exit status, as a shell reports it.
         status: i32,

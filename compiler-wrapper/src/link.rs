@@ -1,9 +1,9 @@
 //! The dual file: one file that runs as a program and loads as a shared object.
 //!
-//! glibc does not load position-independent executables. The kernel needs only an entry point and an interpreter to run a
-//! file. So programs are linked with `-shared`, have an `.interp` section from the runtime object, and start at `_start` of
-//! `Scrt1.o`. Further options make the file behave like a program: its own symbols come first, and an undefined symbol is
-//! an error of the link.
+//! glibc does not load position-independent executables. The kernel needs only an entry point and an interpreter to run
+//! a file. So programs are linked with `-shared`, have an `.interp` section from the runtime object, and start at
+//! `_start` of `Scrt1.o`. Further options make the file behave like a program: its own symbols come first, and an
+//! undefined symbol is an error of the link.
 
 use std::process::Command;
 
@@ -13,11 +13,12 @@ use crate::{
     artifact,
 };
 
-/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target, and those that
-/// register what happens at that end (`atexit` among them).
+/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target,
+/// and those that register what happens at that end (`atexit` among them).
 const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=__cxa_atexit";
 
-/// Redirects calls that allocate memory, and those by which the C library takes it over: the runtime lists what an evaluation leaves.
+/// Redirects calls that allocate memory, and those by which the C library takes it over: the runtime lists what an
+/// evaluation leaves.
 const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=aligned_alloc,--wrap=posix_memalign,\
                                    --wrap=free,--wrap=strdup,--wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=__getdelim,--wrap=putenv,\
                                    --wrap=setvbuf,--wrap=setbuf,--wrap=malloc_usable_size,--wrap=_Znwm,--wrap=_Znam,\

@@ -17,8 +17,8 @@ const UNUSED_FOR: Duration = Duration::from_hours(60 * 24);
 /// Time between two examinations of a directory.
 const EXAMINED_EVERY: Duration = Duration::from_hours(24);
 
-/// The directory with this name in the cache, for files that can be made again. What was not used for 60 days is removed from it, at most once
-/// a day.
+/// The directory with this name in the cache, for files that can be made again. What was not used for 60 days is
+/// removed from it, at most once a day.
 ///
 /// # Errors
 /// Those of [`cache_directory`] and [`private_directory`].

@@ -1,5 +1,5 @@
-//! The tokens of a C or C++ source, as far as they are needed to find a definition: names and numbers, and characters one by one.
-//! Comments, strings and preprocessor lines are left out.
+//! The tokens of a C or C++ source, as far as they are needed to find a definition: names and numbers, and characters
+//! one by one. Comments, strings and preprocessor lines are left out.
 
 /// A token and the place behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Functions that take more than numbers: structures, arrays and strings are made from an input, and what the user says about them.
+//! Functions that take more than numbers: structures, arrays and strings are made from an input, and what the user says
+//! about them.
 
 #[path = "inputs/assumed.rs"]
 mod assumed;

@@ -71,7 +71,8 @@ int main(void) {
 }
 "#;
 
-/// The results of the C library fulfil what proofs state of them: facts that contradict each other, or a result, would prove anything.
+/// The results of the C library fulfil what proofs state of them: facts that contradict each other, or a result, would
+/// prove anything.
 #[test]
 fn what_is_stated_of_library_functions_is_possible_for_special_values() {
     let Some(solvers) = solvers() else { return };

@@ -1,4 +1,5 @@
-//! Targets that crash, hang, exit or eat memory: the campaign goes on to its end, keeps one input per place, and can replay it.
+//! Targets that crash, hang, exit or eat memory: the campaign goes on to its end, keeps one input per place, and can
+//! replay it.
 
 use std::path::Path;
 

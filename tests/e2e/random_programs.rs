@@ -1,5 +1,5 @@
-//! Proofs against executions, on programs that a generator makes of a number: what a run takes must be possible in the translation, what
-//! is proved must never be taken, and a proved branch that is made feasible must lose its proof.
+//! Proofs against executions, on programs that a generator makes of a number: what a run takes must be possible in the
+//! translation, what is proved must never be taken, and a proved branch that is made feasible must lose its proof.
 //!
 //! `PENFUZZ_RANDOM_PROGRAMS=FROM-TO` are the numbers of the programs, for longer runs than that of the tests.
 
@@ -139,7 +139,8 @@ impl Generator {
     }
 }
 
-/// The program with this number. `-DMUTATE=K -DTAKEN=T` and the bits of arguments (`X`, `N`, `U`) make guard K come out as T for these.
+/// The program with this number. `-DMUTATE=K -DTAKEN=T` and the bits of arguments (`X`, `N`, `U`) make guard K come out
+/// as T for these.
 fn program(number: u64) -> String {
     let mut made = Generator { state: number, guards: 0, text: String::new() };
     while made.guards < 6 {

@@ -26,7 +26,8 @@ fn first_double(answer: &Value) -> f64 {
     f64::from_bits(u64::from_str_radix(bits.trim_start_matches("0x"), 16).expect("bits are hex"))
 }
 
-/// ME, Fig. 3 to 5: each of the four paths of FOO can be taken; that of `x <= 1` false and `y <= 4` true by 1 < x <= 2 only.
+/// ME, Fig. 3 to 5: each of the four paths of FOO can be taken; that of `x <= 1` false and `y <= 4` true by 1 < x <= 2
+/// only.
 #[test]
 fn every_path_of_the_paper_is_found_at_every_seed() {
     let (first, second) = (at("x <= 1.0"), at("y <= 4.0"));

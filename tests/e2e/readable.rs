@@ -23,7 +23,8 @@ fn bytes(args: &[Arg]) -> Vec<u8> {
     args.iter().flat_map(of).collect()
 }
 
-/// The branches that replaying the arguments shows, as `file:line:column  outcome`, sorted. Sites of one place look alike.
+/// The branches that replaying the arguments shows, as `file:line:column  outcome`, sorted. Sites of one place look
+/// alike.
 fn replayed(dir: &Dir, target: &Path, args: &[Arg]) -> Vec<String> {
     let input = dir.file("input", bytes(args));
     let run = dir.penfuzz("replay").arg(target).arg(input).exits(0);

@@ -1,5 +1,5 @@
-//! What other users, other people's files, a hostile target and a closed pipe can do to penfuzz: docs/security.md lists the threats
-//! and the tests here that show what holds them.
+//! What other users, other people's files, a hostile target and a closed pipe can do to penfuzz: docs/security.md lists
+//! the threats and the tests here that show what holds them.
 
 #[path = "strangers/directories.rs"]
 mod directories;

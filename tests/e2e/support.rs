@@ -1,4 +1,5 @@
-//! A directory, and penfuzz run in it. A failed expectation prints the directory's listing, the status and both streams.
+//! A directory, and penfuzz run in it. A failed expectation prints the directory's listing, the status and both
+//! streams.
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +23,9 @@ use tempfile::TempDir;
 /// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// For a test that cannot run because something is missing: a package or a privilege, which `what` names in a sentence, and why it
-/// is missed. With `CI` set in the environment the test fails; otherwise the sentence is printed, and the test returns.
+/// For a test that cannot run because something is missing: a package or a privilege, which `what` names in a sentence,
+/// and why it is missed. With `CI` set in the environment the test fails; otherwise the sentence is printed, and the
+/// test returns.
 #[track_caller]
 pub fn skip(what: &str, why: &str) {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
@@ -252,9 +254,8 @@ impl<'a> Penfuzz<'a> {
         let (stdout, stderr) = (stream(), stream());
         let line = format!("{:?}", self.command);
         let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
-        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in its background, SIGHUP by
-        // nohup.
-        // SAFETY: signal may be called between fork and exec.
+        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in its background,
+        // SIGHUP by nohup. SAFETY: signal may be called between fork and exec.
         unsafe {
             self.command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);

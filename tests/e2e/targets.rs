@@ -1,5 +1,5 @@
-//! Every form of target: pointers, all widths of integers, floats, overloads, static functions, libFuzzer harnesses, bitcode,
-//! linked files.
+//! Every form of target: pointers, all widths of integers, floats, overloads, static functions, libFuzzer harnesses,
+//! bitcode, linked files.
 
 use std::{
     fs,

@@ -1,6 +1,6 @@
-//! What penfuzz claims is so outside penfuzz: each evaluation is as the first one, outcomes mean what the source says, other compilers
-//! build the emitted tests, which take what is claimed, gcov counts the same, and the files for other programs are what their
-//! formats ask for.
+//! What penfuzz claims is so outside penfuzz: each evaluation is as the first one, outcomes mean what the source says,
+//! other compilers build the emitted tests, which take what is claimed, gcov counts the same, and the files for other
+//! programs are what their formats ask for.
 
 #[path = "truth/arguments.rs"]
 mod arguments;

@@ -1,5 +1,6 @@
-//! Projects that are built as their users build them, by `autotools`, `CMake`, Meson and `make`, with pen-cc as the compiler: their functions
-//! are listed, one is tested, and the emitted test is built by the printed command and passes.
+//! Projects that are built as their users build them, by `autotools`, `CMake`, Meson and `make`, with pen-cc as the
+//! compiler: their functions are listed, one is tested, and the emitted test is built by the printed command and
+//! passes.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,5 +1,5 @@
-//! What penfuzz claims on real libraries is what gcov counts on the tests that it emits, and these tests build and pass. What they do
-//! is possible for solvers.
+//! What penfuzz claims on real libraries is what gcov counts on the tests that it emits, and these tests build and
+//! pass. What they do is possible for solvers.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! `strcmp`, `memcmp` and functions like them: the same results as without instrumentation, and a distance that each byte makes
-//! smaller as it becomes right. The constants among their arguments are tokens.
+//! `strcmp`, `memcmp` and functions like them: the same results as without instrumentation, and a distance that each
+//! byte makes smaller as it becomes right. The constants among their arguments are tokens.
 
 use std::{fs, path::Path};
 
@@ -121,8 +121,8 @@ fn distance(evaluator: &mut Evaluator, x: &[u8]) -> u64 {
     evaluator.r()
 }
 
-/// From any start, changes of single bytes to the best value in turn reach a wanted branch: there is no plateau and no local
-/// minimum. Returns the largest number of rounds over all bytes.
+/// From any start, changes of single bytes to the best value in turn reach a wanted branch: there is no plateau and no
+/// local minimum. Returns the largest number of rounds over all bytes.
 fn descend(twin: &Twin, name: &str, site: usize, branch: usize) -> usize {
     let function = twin.index_of(name);
     let wanted = branch_number(twin, function, site, branch);

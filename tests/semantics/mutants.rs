@@ -1,4 +1,5 @@
-//! Mutants: with all of them off the program is the original, bit for bit; and each one that is on computes what its text promises.
+//! Mutants: with all of them off the program is the original, bit for bit; and each one that is on computes what its
+//! text promises.
 
 use std::{fs, path::Path};
 

@@ -7,7 +7,8 @@ use crate::{
     twin::on_target_thread,
 };
 
-/// A function, the exception to watch, its arguments, and the numbers that the operation had: operands, then the result.
+/// A function, the exception to watch, its arguments, and the numbers that the operation had: operands, then the
+/// result.
 type Sight = (&'static str, usize, Vec<u8>, [u64; 4]);
 
 /// Floats are shown as doubles of the same value, integers as 64 bits.

@@ -197,7 +197,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What is decided in a few instructions is what the long way says, which a trace takes; and the trace shows the run.
+    /// What is decided in a few instructions is what the long way says, which a trace takes; and the trace shows the
+    /// run.
     fn both_ways_agree(&mut self, inputs: &[Vec<u8>]) {
         let state = self.twin.target.state();
         for exception in (0..EXCEPTIONS).filter(|e| self.possible(*e)).collect::<Vec<_>>() {

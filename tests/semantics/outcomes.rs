@@ -1,6 +1,7 @@
 //! Outcomes mean what the source says: true is what llvm-cov counts as true, for each operand of each condition.
 //!
-//! For `if (!n)` true means that n is 0. clang's code without coverage branches on n instead, with the destinations exchanged.
+//! For `if (!n)` true means that n is 0. clang's code without coverage branches on n instead, with the destinations
+//! exchanged.
 
 use std::{
     collections::BTreeMap,
@@ -104,8 +105,8 @@ fn counted_by_llvm_cov(directory: &Path, source: &Path, functions: &[&str]) -> V
     (0..INPUTS.len()).map(of_input).collect()
 }
 
-/// The branch regions of each function: line, column, two numbers of the end, the counts of true and false, two numbers of the
-/// file, and the kind of the region.
+/// The branch regions of each function: line, column, two numbers of the end, the counts of true and false, two numbers
+/// of the file, and the kind of the region.
 fn branches_of(exported: &Value) -> BTreeMap<String, Outcomes> {
     let mut all = BTreeMap::new();
     for function in exported["data"][0]["functions"].as_array().expect("functions") {

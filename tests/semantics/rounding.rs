@@ -1,4 +1,5 @@
-//! The rounding mode as an input: it holds for the call of the target and for nothing else, and no distance depends on it.
+//! The rounding mode as an input: it holds for the call of the target and for nothing else, and no distance depends on
+//! it.
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Switches: the distance of every branch, and the closest input to every branch that is not taken, compared with a search over all
-//! cases. The hook looks at two cases only, and the evaluator derives the rest.
+//! Switches: the distance of every branch, and the closest input to every branch that is not taken, compared with a
+//! search over all cases. The hook looks at two cases only, and the evaluator derives the rest.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -9,7 +9,8 @@ use penfuzz_target::program::Site;
 
 use crate::twin::{Twin, on_target_thread};
 
-/// Dense, with gaps and several labels for a destination, far apart, at the ends of the type, one case, and without a default.
+/// Dense, with gaps and several labels for a destination, far apart, at the ends of the type, one case, and without a
+/// default.
 const SOURCE: &str = r"
 int dense(long x) { switch (x) { case 0: return 3; case 1: return 5; case 2: return 8; case 3: return 9; case 4: return 1;
   case 5: return 4; case 6: return 7; } return 0; }

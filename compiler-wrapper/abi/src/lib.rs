@@ -5,6 +5,7 @@
 //! `dlsym(handle, TABLES_SYMBOL)` returns a pointer to [`Tables`]; compare [`Tables::version`] with [`VERSION`] before
 //! reading anything else.
 
+pub mod action;
 mod compared;
 mod decision;
 pub mod heap;
@@ -36,33 +37,6 @@ pub const VERSION: u32 = 13;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
-
-/// Bits of the action byte of a branch. The fuzzer writes the byte; the hook at the site reads it.
-pub mod action {
-    /// Taking this branch sets its byte in [`State::outcomes`](super::State::outcomes), and appends the branch to
-    /// [`State::taken`](super::State::taken) unless the byte was set.
-    pub const RECORD: u8 = 0x01;
-    /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
-    pub const WANT: u8 = 0x02;
-    /// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations. For a `switch`, see [`NEAR`].
-    pub const TRACK: u8 = 0x04;
-    /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. For a
-    /// `switch`, the bit is in its first byte only. It means that some branch is tracked, and that the cases next to
-    /// the operand store it in [`State::near`](super::State::near); so a pass costs the same with one case as with
-    /// thousands.
-    pub const NEAR: u8 = 0x08;
-    /// On every branch of a site: each pass of the site is compared with the next step of
-    /// [`State::path`](super::State::path), and `r` is the distance to the rest of the path (path reachability: ME,
-    /// Sect. 4.4.1).
-    pub const STEP: u8 = 0x10;
-    /// With [`WANT`]: `r = min(r, d)`, the smallest distance of all passes of the site in one evaluation.
-    pub const MIN: u8 = 0x20;
-    /// This branch leads to the wanted one: if it is not taken, `r = min(r, lead[branch] + d')`, where `d'` is the distance
-    /// `d` compressed into [`LEAD_BITS`](super::LEAD_BITS). In the metric [`ULP`](super::metric::ULP) only.
-    pub const LEAD: u8 = 0x40;
-    /// In the first byte of a site: some byte of the site is not zero. Without it the hook ignores the site.
-    pub const ARMED: u8 = 0x80;
-}
 
 /// Bits of `r` below the level of a branch with [`action::LEAD`]. Levels are 2^63 and above, distances to a branch with
 /// [`action::WANT`] and [`action::MIN`] are below 2^63.

@@ -14,7 +14,6 @@ use penfuzz_error::{Error, failed};
 use penfuzz_mutators::line;
 use penfuzz_report::{Arg, Report, TESTS, Test, c_text::identifier, literal, test_format::TestFormat};
 use penfuzz_system::files::{atomic, own};
-use penfuzz_testgen as unit_test;
 
 use super::{Answer, Class, Compared, Found, answer::size, pair::Pair, value::Member};
 
@@ -61,7 +60,7 @@ pub fn write(
         report.signature.set_source(&copy);
     }
     report.header = header::find(&report);
-    report.test_program = Some(unit_test::commands(&report));
+    report.test_program = Some(penfuzz_testgen::commands(&report));
     write_tests(&dir, &report).map_err(|e| failed(&dir, "cannot be written", e))
 }
 

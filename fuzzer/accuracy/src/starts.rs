@@ -20,8 +20,8 @@ const HINTS: usize = 4096;
 /// argument.
 const ASKED: usize = 1 << 16;
 const ENDS: usize = 16;
-/// The same in functions of several arguments. For each value of the others, there are boundaries along each argument;
-/// so many pairs of starts are more useful than many boundaries between two.
+/// The same in functions of several arguments. There are boundaries along each argument for each value of the others,
+/// so the evaluations go to more pairs of starts rather than to more boundaries of one pair.
 const ASKED_OF_SEVERAL: usize = 1 << 20;
 const ENDS_OF_SEVERAL: usize = 4;
 /// Number of multiples of π/4 for each power of two.

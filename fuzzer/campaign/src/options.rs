@@ -141,7 +141,8 @@ impl Options {
         }
     }
 
-    /// The options of a campaign that resumes this one: target, function and limits from its manifest, all else by default.
+    /// The options of a campaign that resumes this one: target, function and limits from its manifest, all else by
+    /// default.
     #[must_use]
     pub fn resuming(manifest: &Manifest) -> Self {
         // Of a file that the user linked.

@@ -47,7 +47,7 @@ void guard_restore_environment(void);
 
 /* Returns a thunk that fills the stack below its frame with a pattern and then calls `call`. There is one such thunk
  * per process. */
-void (*guard_behind_soil(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);
+void (*guard_with_poisoned_stack(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);
 
 /* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */
 __attribute__((noreturn)) void guard_resume(void);

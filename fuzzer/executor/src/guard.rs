@@ -66,7 +66,7 @@ unsafe extern "C" {
     fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
-    fn guard_behind_soil(call: Call) -> Call;
+    fn guard_with_poisoned_stack(call: Call) -> Call;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
     fn guard_call_harness(harness: Harness, input: *const u8, size: usize, result: *mut i32) -> i32;
     fn guard_call_series(call: Call, inputs: *const u64, results: *mut u64, n: usize, cell: *mut u8) -> usize;
@@ -169,9 +169,9 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
 /// Returns a thunk that fills the stack with a pattern and then calls `call`, to expose reads of uninitialized local
 /// variables. There is one such thunk per process.
 #[must_use]
-pub fn behind_soil(call: Call) -> Call {
+pub fn with_poisoned_stack(call: Call) -> Call {
     // SAFETY: it only keeps the pointer, for this thread.
-    unsafe { guard_behind_soil(call) }
+    unsafe { guard_with_poisoned_stack(call) }
 }
 
 /// Runs [`call`] in a rounding mode of the floating-point environment. `mode` is a

@@ -136,24 +136,24 @@ void guard_restore_environment(void) {
 }
 
 /* Number of bytes of the stack to fill, and their value: as addresses they are invalid, as doubles they are -1e-130. */
-#define SOILED (32 * 1024)
-#define SOIL 0xa5
+#define POISONED_BYTES (32 * 1024)
+#define POISON 0xa5
 
-static void (*soiled_call)(const uint8_t *, uint8_t *);
+static void (*poisoned_call)(const uint8_t *, uint8_t *);
 
-static __attribute__((noinline)) void soil(void) {
-  volatile unsigned char area[SOILED];
-  for (size_t i = 0; i < sizeof area; i++) area[i] = SOIL;
+static __attribute__((noinline)) void poison_stack(void) {
+  volatile unsigned char area[POISONED_BYTES];
+  for (size_t i = 0; i < sizeof area; i++) area[i] = POISON;
 }
 
-static void call_on_soil(const uint8_t *in, uint8_t *out) {
-  soil();
-  soiled_call(in, out);
+static void call_on_poisoned_stack(const uint8_t *in, uint8_t *out) {
+  poison_stack();
+  poisoned_call(in, out);
 }
 
-void (*guard_behind_soil(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *) {
-  if (call != call_on_soil) soiled_call = call;
-  return call_on_soil;
+void (*guard_with_poisoned_stack(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *) {
+  if (call != call_on_poisoned_stack) poisoned_call = call;
+  return call_on_poisoned_stack;
 }
 
 /* Passes a harness through the thunk interface. */

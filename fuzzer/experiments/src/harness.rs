@@ -19,14 +19,13 @@ use penfuzz_report::{
     c_text::{callable, comment, identifier, is_cxx},
     literal::kind_named,
 };
-use penfuzz_testgen as unit_test;
 
 use super::assumptions;
 
 /// Returns the size of an input in bytes; `None` for a function that takes bytes itself.
 #[must_use]
 pub fn input_size(report: &Report) -> Option<usize> {
-    if unit_test::is_byte_harness(report) {
+    if penfuzz_testgen::is_byte_harness(report) {
         return None;
     }
     if let Some(decoding) = &report.signature.decoding {
@@ -53,7 +52,7 @@ fn inputs(report: &Report) -> impl Iterator<Item = (&Parameter, Kind)> {
 #[must_use]
 pub fn file_name(report: &Report) -> &'static str {
     if report.signature.decoding.is_none()
-        && unit_test::must_include(report)
+        && penfuzz_testgen::must_include(report)
         && is_cxx(Path::new(report.signature.source()))
     {
         "harness.cpp"
@@ -69,7 +68,7 @@ pub fn includes_source(report: &Report) -> bool {
     if report.signature.decoding.is_some() {
         return report.signature.is_static;
     }
-    unit_test::must_include(report)
+    penfuzz_testgen::must_include(report)
 }
 
 /// C code that leaves the call when an assumption does not hold. The referee reads the variable. honggfuzz's runtime
@@ -104,7 +103,7 @@ pub fn text(report: &Report) -> Option<String> {
     let mut out = format!(
         "/* {}, called with arguments made of bytes. Written by penfuzz. */\n{}",
         comment(&report.function),
-        unit_test::symbol_prologue(report)
+        penfuzz_testgen::symbol_prologue(report)
     );
     if !report.rounding.is_nearest() {
         out.push_str("#include <fenv.h>\n");
@@ -154,7 +153,7 @@ fn called(report: &Report, size: usize) -> String {
     for (i, parameter) in report.signature.parameters.iter().enumerate() {
         let variable = format!("penfuzz_{}_{}", i + 1, identifier(&parameter.name));
         if parameter.is_output() {
-            out.push_str(&unit_test::output(unit_test::must_include(report), parameter, &variable));
+            out.push_str(&penfuzz_testgen::output(penfuzz_testgen::must_include(report), parameter, &variable));
             passed.push(format!("&{variable}"));
         } else if let Some(kind) = kind_named(&parameter.kind) {
             out.push_str(&decoded(report, parameter, kind, &variable, offset));
@@ -163,7 +162,7 @@ fn called(report: &Report, size: usize) -> String {
         }
     }
     if report.rounding.is_nearest() {
-        let _ = writeln!(out, "    (void){}({});", unit_test::symbol_name(report), passed.join(", "));
+        let _ = writeln!(out, "    (void){}({});", penfuzz_testgen::symbol_name(report), passed.join(", "));
         return out;
     }
     out.push_str("    static const int modes[4] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};\n");
@@ -171,7 +170,7 @@ fn called(report: &Report, size: usize) -> String {
     if report.reads_environment {
         let _ = writeln!(out, "    if (x[{}] & 4) feraiseexcept(FE_ALL_EXCEPT);", size - 1);
     }
-    let _ = writeln!(out, "    (void){}({});", unit_test::symbol_name(report), passed.join(", "));
+    let _ = writeln!(out, "    (void){}({});", penfuzz_testgen::symbol_name(report), passed.join(", "));
     out.push_str("    fesetround(FE_TONEAREST);\n");
     if report.reads_environment {
         out.push_str("    feclearexcept(FE_ALL_EXCEPT);\n");
@@ -183,7 +182,7 @@ fn called(report: &Report, size: usize) -> String {
 fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, offset: usize) -> String {
     let type_name = value_type(report, parameter);
     let mut out = if parameter.pointer {
-        let n = unit_test::cell_values(&parameter.kind);
+        let n = penfuzz_testgen::cell_values(&parameter.kind);
         format!("    {type_name} {variable}[{n}] = {{0}};\n")
     } else {
         format!("    {type_name} {variable};\n")
@@ -201,8 +200,8 @@ fn decoded(report: &Report, parameter: &Parameter, kind: Kind, variable: &str, o
 
 /// Returns the C type of the value, without qualifiers.
 fn value_type(report: &Report, parameter: &Parameter) -> String {
-    if !unit_test::must_include(report)
-        && let Some(name) = unit_test::c_type(&parameter.kind, &parameter.type_name)
+    if !penfuzz_testgen::must_include(report)
+        && let Some(name) = penfuzz_testgen::c_type(&parameter.kind, &parameter.type_name)
     {
         return name.to_owned();
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use penfuzz_report::{history::History, html, json, lcov, summary};
-use penfuzz_testgen as unit_test;
 
 fuzz_target!(|text: &str| {
     let path = Path::new("report.json");
@@ -14,7 +13,7 @@ fuzz_target!(|text: &str| {
     let written = json::to_string(&report);
     let again = json::parse(&written, path).expect("what was written is read");
     assert_eq!(json::to_string(&again), written);
-    let _ = (unit_test::program(&report), lcov::tracefile(&report));
+    let _ = (penfuzz_testgen::program(&report), lcov::tracefile(&report));
     // These formats show source lines: reading a device would never end.
     if report.sites.iter().all(|s| Path::new(&s.file).is_relative()) {
         let _ = (summary::text(&report, Path::new("out")), html::page(&report, &History::default()));

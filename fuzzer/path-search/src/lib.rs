@@ -1,9 +1,9 @@
 //! Searches for an input that takes a path through a function, confirms it and makes it simple.
 //!
 //! The target may do anything on the way, so searching, confirming and simplifying happen in child processes
-//! ([`penfuzz_directory::shrink`] has the same reasons). What was found is sent at once; when the target ends its process, the search goes
-//! on in another, from what was sent and with other random numbers. A found input is confirmed by the plain record of the
-//! branches that it takes, not by `r`.
+//! ([`penfuzz_directory::shrink`] has the same reasons). What was found is sent at once; when the target ends its
+//! process, the search goes on in another, from what was sent and with other random numbers. A found input is confirmed
+//! by the plain record of the branches that it takes, not by `r`.
 
 pub mod search;
 
@@ -59,8 +59,8 @@ pub struct Query {
     pub paths: Vec<Vec<Step>>,
     /// For every branch of the target: is it one of a conditional in scope?
     pub counts: Vec<bool>,
-    /// For each step of a single path, the numbers that matter to it, if the steps before depend on these or on none of them; others then
-    /// stay as they are. Without an entry all matter.
+    /// For each step of a single path, the numbers that matter to it, if the steps before depend on these or on none of
+    /// them; others then stay as they are. Without an entry all matter.
     pub parts: Vec<Layout>,
 }
 

@@ -21,7 +21,7 @@ pub enum Criterion {
     Exceptions,
     /// Every loop makes no round, one, and more.
     Loop,
-    /// Every path with at most so many rounds of each loop.
+    /// Every path with at most this number of iterations of each loop.
     Path(u32),
 }
 

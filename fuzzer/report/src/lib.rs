@@ -12,8 +12,8 @@
 //! | `--sarif FILE` | [`sarif`] | GitHub's code scanning, editors: crashes, hangs, exceptions, unreached branches |
 //! | (terminal) | [`summary`], [`boundary`], [`exceptions_text`] | people |
 //!
-//! Imports run one way: texts and pages import the parts they share (`terminal`, `uncovered`, `sources`, `files`), these import
-//! the types (`model`, `exceptions`, `arg`), and all of them import [`format`](mod@format).
+//! Imports run one way: texts and pages import the parts they share (`terminal`, `uncovered`, `sources`, `files`),
+//! these import the types (`model`, `exceptions`, `arg`), and all of them import [`format`](mod@format).
 
 pub mod arg;
 pub mod boundary;

@@ -11,7 +11,7 @@
 //! | text to terms | `sexp.rs`, `script.rs`, `reader.rs`, `vectors.rs`, `literals.rs`, `term.rs` |
 //! | definitions replaced, conjuncts ordered | `problem.rs` |
 //! | terms to C | `emit/` |
-//! | search | `search.rs`, and [`penfuzz_questions::reach`] |
+//! | search | `search.rs`, and [`penfuzz_path_search`] |
 //! | models checked | `eval.rs`, `float.rs` |
 
 pub mod emit;

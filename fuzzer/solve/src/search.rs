@@ -16,7 +16,7 @@ use penfuzz_engine::{
 use penfuzz_error::Error;
 use penfuzz_executor::Evaluator;
 use penfuzz_mutators::view::Layout;
-use penfuzz_path_search::{self as path_search, Query};
+use penfuzz_path_search::Query;
 use penfuzz_system::process::interrupts;
 use penfuzz_target::program::Target;
 
@@ -103,7 +103,7 @@ fn search(
     form: &mut Form,
     turn: &Turn,
 ) -> Result<bool, Error> {
-    let search = path_search::Options {
+    let search = penfuzz_path_search::Options {
         search: SearchKind::Targeted,
         seed: options.seed.wrapping_add(turn.number << 40),
         max_time: turn.until.saturating_duration_since(Instant::now()),
@@ -113,7 +113,7 @@ fn search(
         seeds: form.best.clone(),
         minimizer: options.minimizer.clone(),
     };
-    let answer = path_search::run(&mut form.session.evaluator, &form.query, &search)?;
+    let answer = penfuzz_path_search::run(&mut form.session.evaluator, &form.query, &search)?;
     solved.evaluations += answer.evaluations;
     let Some(bytes) = answer.bytes else { return Ok(false) };
     if answer.r != 0 {

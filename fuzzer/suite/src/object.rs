@@ -16,7 +16,6 @@ use penfuzz_error::{
 use penfuzz_report::c_text::is_cxx;
 use penfuzz_system::files::foreign;
 use penfuzz_target::hash::StableHash;
-use penfuzz_testgen as unit_test;
 
 /// Number of lines of a compiler's or linker's messages that an error shows.
 const SHOWN_LINES: usize = 6;
@@ -105,7 +104,7 @@ impl Compiler {
 /// Adds an option that renames a `main` in the source, because the program has its own.
 #[must_use]
 pub fn without_main<'a>(source: &Path, options: &[&'a str]) -> Vec<&'a str> {
-    let renamed = unit_test::defines_main(source).then_some("-Dmain=program_main");
+    let renamed = penfuzz_testgen::defines_main(source).then_some("-Dmain=program_main");
     options.iter().copied().chain(renamed).collect()
 }
 

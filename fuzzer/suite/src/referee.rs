@@ -20,7 +20,6 @@ use penfuzz_error::{
 };
 use penfuzz_report::{Report, Status, c_text::is_cxx, test_format::TestFormat};
 use penfuzz_system::process::wait;
-use penfuzz_testgen as unit_test;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -91,11 +90,11 @@ pub fn judge(job: &Job) -> Result<RefereeCount> {
 fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     let gcc = Compiler::gcc();
     let report = job.report;
-    let test = directory.join(unit_test::file_name(report));
-    fs::write(&test, unit_test::program(report)).context(|| format!("cannot write {}", test.display()))?;
+    let test = directory.join(penfuzz_testgen::file_name(report));
+    fs::write(&test, penfuzz_testgen::program(report)).context(|| format!("cannot write {}", test.display()))?;
     let test_object = directory.join("test.o");
     let mut objects = vec![test_object.clone()];
-    let measured = if unit_test::includes_source(report) {
+    let measured = if penfuzz_testgen::includes_source(report) {
         gcc.compile(&test, &test_object, job.flags, &["--coverage"])?;
         test_object
     } else {
@@ -115,7 +114,7 @@ fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
 
 fn link(job: &Job, objects: &[PathBuf], program: &Path) -> Result<()> {
     let mut command = Command::new("gcc");
-    command.arg("--coverage").args(unit_test::coverage_options(job.report)).args(objects).args(job.libs);
+    command.arg("--coverage").args(penfuzz_testgen::coverage_options(job.report)).args(objects).args(job.libs);
     if is_cxx(job.file) || job.support.iter().any(|f| is_cxx(f)) {
         command.arg("-lstdc++");
     }

@@ -7,8 +7,8 @@ use crate::{
     support::{Dir, is_covered, open_branches},
 };
 
-/// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests build, hold,
-/// and take them by gcov's count. Returns the text of the program.
+/// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests
+/// build, hold, and take them by gcov's count. Returns the text of the program.
 pub(super) fn complete(file: &str, source: &str, symbol: &str) -> String {
     complete_with(file, source, symbol, "")
 }

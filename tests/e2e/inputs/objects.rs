@@ -1,4 +1,5 @@
-//! Objects of C++: containers and views of the C++ library, structures without constructors, members that are private, and functions of C in C++.
+//! Objects of C++: containers and views of the C++ library, structures without constructors, members that are private,
+//! and functions of C in C++.
 
 use std::process::Command;
 
@@ -16,8 +17,8 @@ const HEAD: &str = "#include <array>
 #include <vector>
 ";
 
-/// Runs a campaign on a function, which must cover all of its branches. The emitted tests must build, hold, and take as many branches by
-/// gcov's count. Returns the text of the program.
+/// Runs a campaign on a function, which must cover all of its branches. The emitted tests must build, hold, and take as
+/// many branches by gcov's count. Returns the text of the program.
 fn cxx(body: &str, symbol: &str) -> String {
     let dir = Dir::new();
     dir.file("f.cpp", format!("{HEAD}{body}"));
@@ -36,7 +37,8 @@ fn cxx(body: &str, symbol: &str) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Branches of a function by gcov's count: taken, and all, without those between the return of a call and its exceptions.
+/// Branches of a function by gcov's count: taken, and all, without those between the return of a call and its
+/// exceptions.
 fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out && gcov -b -t *.gcda"]));
     let own = branch_lines(&text, symbol);

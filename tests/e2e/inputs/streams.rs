@@ -87,7 +87,8 @@ fn errors_of_the_environment_are_crashes() {
     assert!(reasons.iter().all(|r| r.contains("SIGABRT")), "{reasons:?}");
 }
 
-/// A campaign on a whole program or on a function covers all branches but `unreachable` ones, and so do its tests by gcov's count.
+/// A campaign on a whole program or on a function covers all branches but `unreachable` ones, and so do its tests by
+/// gcov's count.
 fn covers_all(file: &str, arguments: &str, symbol: &str, unreachable: usize) -> Report {
     let report = gcov_agrees(&fixture(file), &format!("{arguments} --max-evals 300000 --seed 1"), symbol);
     assert_eq!(open_branches(&report).len(), unreachable, "{symbol}: open are {:?}", open_branches(&report));

@@ -87,7 +87,8 @@ fn an_experiment_and_a_suite_are_no_campaigns() {
     run.expect(dir.files("other")["suite.json"] == b"mine", "the file as it was");
 }
 
-/// A kill leaves a directory without `campaign.json`: of this version the lock file, of earlier ones empty directories too.
+/// A kill leaves a directory without `campaign.json`: of this version the lock file, of earlier ones empty directories
+/// too.
 #[test]
 fn a_campaign_that_was_killed_at_its_start_goes_on() {
     for names in [&[".lock"][..], &[".lock", ".penfuzz-tmp-1-1", "queue/", "pending/", "crashes/", "hangs/"]] {
@@ -216,7 +217,8 @@ fn finds_that_somebody_removed_are_not_called_safe() {
     let queue = dir.path("out/queue");
     let is_input = |entry: fs::DirEntry| entry.file_name().as_bytes().starts_with(b"id:");
     running.until("an input in queue/", || fs::read_dir(&queue).is_ok_and(|d| d.flatten().any(is_input)));
-    // A file that has its name may not be on the disk yet. If the directory is gone before it is, the find is one that could not be written.
+    // A file that has its name may not be on the disk yet. If the directory is gone before it is, the find is one that
+    // could not be written.
     thread::sleep(Duration::from_secs(1));
     fs::remove_dir_all(dir.path("out")).expect("it is there");
     running.signal(libc::SIGINT);

@@ -50,7 +50,8 @@ fn sockets_of(pid: u32) -> BTreeSet<String> {
     files.filter_map(|file| inode(fs::read_link(file.path()).ok()?)).collect()
 }
 
-/// Sockets in a table of the kernel that somebody can connect to, by inode: TCP sockets that listen, Unix sockets with a name.
+/// Sockets in a table of the kernel that somebody can connect to, by inode: TCP sockets that listen, Unix sockets with
+/// a name.
 fn reachable(table: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
     let inode = |line: &str| {
@@ -118,7 +119,8 @@ fn strangers_at_the_port_neither_take_part_nor_keep_others_away() {
     let mut first = farm(&dir, "a", "--broker-port 17782 --broker-secret ours").start();
     first.until("a status", || is_running(&dir, "a"));
     let connect = || TcpStream::connect("127.0.0.1:17782").expect("the port is open");
-    // Silent ones, more than there is room for, and then all kinds of nonsense: HTTP, lengths without content, a hello of LLMP.
+    // Silent ones, more than there is room for, and then all kinds of nonsense: HTTP, lengths without content, a hello
+    // of LLMP.
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
     for nonsense in
         [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0xff; 64], &[0, 0, 0, 1, 77], &[0xff; 2], b"", b"\0\0\0\x07\x03\x05local"]

@@ -29,7 +29,8 @@ fn finished(target: &str, more: &str) -> Dir {
     dir
 }
 
-/// In the directory of a client that does not run this time: the others read it at their start, the reporter at its end.
+/// In the directory of a client that does not run this time: the others read it at their start, the reporter at its
+/// end.
 #[test]
 fn a_pipe_in_a_farm_ends_nothing_and_delays_nothing() {
     let dir = finished("secrets.c", "--cores 0 --search random --max-time 500ms");

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::support::{Dir, Run, fixture, quickstart};
 
-/// What a terminal obeys: the clipboard, a title, a colour, C1's CSI, the direction of text, and a line that looks like ours.
+/// What a terminal obeys: the clipboard, a title, a colour, C1's CSI, the direction of text, and a line that looks like
+/// ours.
 const HOSTILE: &str =
     "\u{1b}]52;c;ZWNobyBoaQ==\u{7}\u{1b}]0;title\u{7}\u{1b}[31m\u{9b}32m\u{202e}\u{2066}\r\nCRASH  forged";
 
@@ -263,7 +264,8 @@ fn a_full_device_is_an_error() {
     }
 }
 
-/// The supervisor writes to sockets and pipes of workers: SIGPIPE must not end it, and its lines of progress go nowhere.
+/// The supervisor writes to sockets and pipes of workers: SIGPIPE must not end it, and its lines of progress go
+/// nowhere.
 #[test]
 fn a_campaign_outlives_its_reader() {
     let dir = Dir::new();
@@ -274,8 +276,8 @@ fn a_campaign_outlives_its_reader() {
     assert_eq!(dir.report("out").stop_reason, "max-time");
 }
 
-/// The terminal of a dashboard: both ends of a pseudoterminal. Neither is inherited: a program that another test starts would keep
-/// the terminal open.
+/// The terminal of a dashboard: both ends of a pseudoterminal. Neither is inherited: a program that another test starts
+/// would keep the terminal open.
 fn terminal() -> (File, File) {
     let mut options = OpenOptions::new();
     let master =

@@ -109,7 +109,8 @@ fn a_target_on_the_command_line_needs_no_consent() {
     assert!(!dir.path(TRACE).exists(), "the stranger's library is not loaded");
 }
 
-/// The usual way: no consent is needed for one's own campaign, also after it was moved, and after the cache was emptied.
+/// The usual way: no consent is needed for one's own campaign, also after it was moved, and after the cache was
+/// emptied.
 #[test]
 fn ones_own_campaign_is_trusted() {
     let dir = Dir::new();

@@ -1,5 +1,5 @@
-//! penfuzz works with what a build has: libraries that are shared or instrumented, symbols that nothing defines, sources that do not
-//! compile, the commands of a build, and names of C++.
+//! penfuzz works with what a build has: libraries that are shared or instrumented, symbols that nothing defines,
+//! sources that do not compile, the commands of a build, and names of C++.
 
 use std::{fs, process::Command};
 

@@ -15,8 +15,8 @@ fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it claims. In
-/// the file, only the function under test has branches.
+/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it
+/// claims. In the file, only the function under test has branches.
 fn expect_same_count(run: &Run, report: &Report, printed: &str) {
     let (covered, total) = (report.branches.covered, report.branches.total);
     if total == 0 {
@@ -207,8 +207,8 @@ fn in_output(dir: &Dir, command: &str) -> (String, Option<i32>) {
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// The three commands of `report.json` work in the output directory, and leave gcov's files there; nothing of penfuzz is in the
-/// program.
+/// The three commands of `report.json` work in the output directory, and leave gcov's files there; nothing of penfuzz
+/// is in the program.
 fn expect_commands(dir: &Dir, run: &Run) -> String {
     let report = dir.report("out");
     let commands = report.test_program.as_ref().expect("the report has commands");
@@ -260,7 +260,8 @@ fn cxx_names_overloads_and_references_are_called_as_they_are() {
     run.expect(text.contains("n::f(in1_x, penfuzz_at(in2_limit)"), &text);
 }
 
-/// A project of two directories with a generated header, an option that it needs, and a library: pen-cc has noted all of it.
+/// A project of two directories with a generated header, an option that it needs, and a library: pen-cc has noted all
+/// of it.
 #[test]
 fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
     let dir = Dir::new();

@@ -1,10 +1,12 @@
-//! Emitted tests of C++ functions whose parameters and results are enumerations, or references to integers of other sizes.
+//! Emitted tests of C++ functions whose parameters and results are enumerations, or references to integers of other
+//! sizes.
 
 use penfuzz_report::Report;
 
 use crate::support::Dir;
 
-/// Fuzzes `lib.cc`, with `lib.h` beside it. All branches must be covered, and the emitted tests build, hold, and are counted by gcov.
+/// Fuzzes `lib.cc`, with `lib.h` beside it. All branches must be covered, and the emitted tests build, hold, and are
+/// counted by gcov.
 fn covers_all(header: &str, source: &str, arguments: &str) -> Report {
     let dir = Dir::new();
     dir.file("lib.h", header);

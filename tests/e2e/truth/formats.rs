@@ -1,5 +1,5 @@
-//! `--test-format`: the emitted tests in each framework are built, run and counted with the real framework, by the printed commands
-//! and by the fragments for make, `CMake` and Meson; and they fail when the function is another one.
+//! `--test-format`: the emitted tests in each framework are built, run and counted with the real framework, by the
+//! printed commands and by the fragments for make, `CMake` and Meson; and they fail when the function is another one.
 
 use std::{fs, path::Path, process::Command, sync::OnceLock};
 
@@ -104,7 +104,8 @@ fn has_no_warnings(dir: &Dir, report: &Report) {
     let file = &report.test_program.as_ref().expect("the report has commands").file;
     let flags = report.header.as_ref().map_or(String::new(), |h| h.flags.join(" "));
     for compiler in ["gcc", &clang()] {
-        // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's header.
+        // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's
+        // header.
         let level = if report.test_format.name() == "catch2" { "-fsyntax-only" } else { "-O2 -c -o /dev/null" };
         let warnings = format!("-Wall -Wextra -Wpedantic -Werror {level}");
         let command = format!("{compiler} {warnings} {flags} -I\"$UNITY\" $(pkg-config --cflags check) {file}");
@@ -242,8 +243,8 @@ fn a_library_in_check() {
     library_in("check");
 }
 
-/// Formats that need a framework, as far as they are there. Not Catch2, where a compilation takes 10 s: its tests are C++ as those of
-/// `GoogleTest`, and have the bodies of those of Unity.
+/// Formats that need a framework, as far as they are there. Not Catch2, where a compilation takes 10 s: its tests are
+/// C++ as those of `GoogleTest`, and have the bodies of those of Unity.
 fn frameworks() -> impl Iterator<Item = &'static str> {
     ["googletest", "unity", "cmocka", "check"].into_iter().filter(|format| has_framework(format))
 }

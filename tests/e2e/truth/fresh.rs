@@ -1,5 +1,5 @@
-//! What an evaluation owes to earlier calls, by state that cannot be restored, is not covered: each kept input is replayed in a fresh
-//! process, and gcov counts the same on the emitted tests.
+//! What an evaluation owes to earlier calls, by state that cannot be restored, is not covered: each kept input is
+//! replayed in a fresh process, and gcov counts the same on the emitted tests.
 
 use std::{path::Path, process::Command};
 
@@ -171,7 +171,8 @@ fn a_replay_that_crashes_is_a_crash() {
     assert!(report.crashes.iter().any(|c| c.reason.contains("SIGABRT")), "{:?}", report.crashes);
 }
 
-/// The sixth call of a process, and each later one, crashes: no test can expect it. A null pointer is one in each process.
+/// The sixth call of a process, and each later one, crashes: no test can expect it. A null pointer is one in each
+/// process.
 const SOMETIMES: &str = "#include <stdlib.h>
 static int *box;
 __attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof *box); }

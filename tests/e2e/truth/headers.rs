@@ -1,4 +1,5 @@
-//! The emitted tests include the project's own header that declares the function, where there is one that can be included.
+//! The emitted tests include the project's own header that declares the function, where there is one that can be
+//! included.
 
 use penfuzz_report::Header;
 
@@ -51,7 +52,8 @@ fn with_what_it_needs() {
     assert_eq!(included(&files, ""), ["\"config.h\"", "\"lib.h\""]);
 }
 
-/// A test has a variable of each type, so the header must define all of them: here a part of the structure is the source's own.
+/// A test has a variable of each type, so the header must define all of them: here a part of the structure is the
+/// source's own.
 #[test]
 fn types_that_only_the_source_defines_need_the_source() {
     let declared = "struct part;\nstruct whole { struct part *part; int n; };\nint lib_p(const struct whole *w);\n";
@@ -69,7 +71,8 @@ fn structures_come_from_it() {
     assert_eq!(included(&[("src/lib.h", declared), ("src/lib.c", source.as_str())], ""), ["\"lib.h\""]);
 }
 
-/// What a header seems to declare, and does not: a comment, a macro for another function, a `static inline` one, a wrong overload.
+/// What a header seems to declare, and does not: a comment, a macro for another function, a `static inline` one, a
+/// wrong overload.
 #[test]
 fn not_where_it_declares_another() {
     for declared in [

@@ -132,8 +132,8 @@ fn the_report_lists_the_state() {
     assert!(dir.report("without").shared_state.is_empty());
 }
 
-/// Blocks of all sizes, of which some are freed, moved, handed to the C library or taken over from it; the rest is left. The
-/// allocator itself counts what is in use.
+/// Blocks of all sizes, of which some are freed, moved, handed to the C library or taken over from it; the rest is
+/// left. The allocator itself counts what is in use.
 const LEAKING: &str = "#define _GNU_SOURCE
 #include <malloc.h>
 #include <stdio.h>

@@ -65,8 +65,8 @@ fn another_type_is_a_failed_check() {
     assert!(status == Some(1) && printed.contains("FAILED: it returned, and did not throw i"), "{printed}");
 }
 
-/// Destructors run, and the exception is destroyed: nothing of it stays for the next evaluation. The counter is of another library, so
-/// that it is not restored.
+/// Destructors run, and the exception is destroyed: nothing of it stays for the next evaluation. The counter is of
+/// another library, so that it is not restored.
 #[test]
 fn what_is_thrown_is_destroyed() {
     let dir = Dir::new();

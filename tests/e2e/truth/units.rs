@@ -6,8 +6,8 @@ use penfuzz_report::Report;
 
 use crate::support::{Dir, Run, pen_cc};
 
-/// The function needs `helper.c` by a second name, `table.c` by a constant table of functions, and `early.c` for what a constructor
-/// does. Nothing needs `other.c`.
+/// The function needs `helper.c` by a second name, `table.c` by a constant table of functions, and `early.c` for what a
+/// constructor does. Nothing needs `other.c`.
 const FILES: [(&str, &str); 5] = [
     (
         "f.c",
@@ -77,7 +77,8 @@ fn all_sources_are_linked_when_other_code_is_reached() {
     run.expect(sources.len() == 4, &format!("all four sources in {sources:?} beside {}", helper.display()));
 }
 
-/// A file that another one includes for each type. Alone it does not compile, and it must not be compiled a second time.
+/// A file that another one includes for each type. Alone it does not compile, and it must not be compiled a second
+/// time.
 const TEMPLATE: &str = "typedef struct { TYPE *data; int size; } NAME(list);
 int NAME(above)(const NAME(list) *list, TYPE least) {
   int n = 0;

@@ -1,5 +1,5 @@
-//! What a report has on branches that are left: which branch they wait for, and whether their operands change. What the tests
-//! found stands beside them.
+//! What a report has on branches that are left: which branch they wait for, and whether their operands change. What the
+//! tests found stands beside them.
 
 use std::fs;
 

@@ -17,7 +17,7 @@ use penfuzz_mutators::{
     line,
     view::Kind,
 };
-use penfuzz_system::process::{errno, interrupts};
+use penfuzz_system::process::{cpu_time, errno, interrupts};
 
 use self::window::Series;
 use super::{
@@ -494,12 +494,4 @@ impl Height for Objective<'_> {
             self.send_peaks(peaks);
         }
     }
-}
-
-/// Returns the CPU time of this process in seconds.
-fn cpu_time() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

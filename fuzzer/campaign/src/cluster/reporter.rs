@@ -1,6 +1,7 @@
 //! Writes one report over all clients, in a separate process that loads the target and evaluates all inputs that the
 //! clients have on disk once more. It needs only the directories, so it works no matter which clients live.
 
+use penfuzz_directory::output::reports;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -81,7 +82,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     };
     let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.come_back();
-    penfuzz_directory::output::reports::write_all(dir, &report).map_err(Error::from_source)?;
+    reports::write_all(dir, &report).map_err(Error::from_source)?;
     Ok(report)
 }
 

@@ -2,6 +2,7 @@
 //! and one input for each place of a crash or a hang. The result can be resumed and reported on like any other
 //! campaign.
 
+use penfuzz_directory::output::reports;
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -164,7 +165,7 @@ impl Merger {
             fresh,
         };
         let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
-        penfuzz_directory::output::reports::write_all(store.dir(), &report).map_err(Error::from_source)
+        reports::write_all(store.dir(), &report).map_err(Error::from_source)
     }
 }
 

@@ -309,8 +309,7 @@ impl Client {
         self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        // The next worker determines what the input did. If there is no room, so many inputs are already recorded that
-        // one more does not matter.
+        // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped.
         let _ = shm.note_fatal_input(killed.to_number());
         if self.deaths > 1 && self.place.farm.is_some() {
             self.paused_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));

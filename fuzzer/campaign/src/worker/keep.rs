@@ -2,6 +2,7 @@
 //! once they are on disk.
 
 use core::sync::atomic::Ordering;
+use penfuzz_directory::output::reports;
 use std::io;
 
 use libafl::{
@@ -253,7 +254,7 @@ impl Campaign<'_> {
         };
         let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
         self.hold.come_back();
-        let written = penfuzz_directory::output::reports::write_all(self.store.dir(), &report);
+        let written = reports::write_all(self.store.dir(), &report);
         let ended = self.shm.seconds(self.begun);
         self.report_due = ended + REPORT_PAUSE * (ended - begun);
         Ok(written)

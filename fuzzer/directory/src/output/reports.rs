@@ -7,8 +7,8 @@ use penfuzz_report::{
 };
 use penfuzz_system::files::{atomic, own};
 
-/// Writes every report of a campaign into its output directory, each file durably and as a whole. Creates the directories
-/// when they are missing.
+/// Writes every report of a campaign into its output directory, each file durably and as a whole. Creates the
+/// directories when they are missing.
 ///
 /// # Errors
 /// Those of the file system, with the path and what was tried.

@@ -26,7 +26,6 @@ use object::{Object, ObjectSymbol};
 use crate::output::reports::write_all;
 use penfuzz_report::{Header, Report};
 use penfuzz_system::files::foreign;
-use penfuzz_testgen as unit_test;
 
 /// Maximum number of candidates tried; each costs one or two runs of gcc (about 30 ms).
 const MOST_TRIALS: usize = 12;
@@ -49,7 +48,7 @@ pub fn complete(dir: &Path, report: &mut Report) -> std::io::Result<()> {
     if report.header.is_none() {
         return Ok(());
     }
-    report.test_program = Some(unit_test::commands(report));
+    report.test_program = Some(penfuzz_testgen::commands(report));
     write_all(dir, report)
 }
 
@@ -57,7 +56,7 @@ pub fn complete(dir: &Path, report: &mut Report) -> std::io::Result<()> {
 #[must_use]
 pub fn find(report: &Report) -> Option<Header> {
     let signature = &report.signature;
-    if signature.is_static || report.tests.is_empty() || unit_test::is_byte_harness(report) {
+    if signature.is_static || report.tests.is_empty() || penfuzz_testgen::is_byte_harness(report) {
         return None;
     }
     let source = Source::of(report)?;
@@ -92,7 +91,7 @@ pub fn find(report: &Report) -> Option<Header> {
 
 /// Whether the test program is C++ and the function is not.
 fn is_extern_c_possible(report: &Report) -> bool {
-    unit_test::file_name(&Report { header: Some(Header::default()), ..report.clone() }).ends_with("pp")
+    penfuzz_testgen::file_name(&Report { header: Some(Header::default()), ..report.clone() }).ends_with("pp")
         && !report.signature.symbol.starts_with("_Z")
 }
 
@@ -121,11 +120,11 @@ impl Source {
         let is_own = |source: &str| fs::canonicalize(source).is_ok_and(|path| path == file);
         let options = match report.compilations.iter().find(|c| is_own(&c.source)) {
             Some(compilation) => compilation.flags.clone(),
-            None => unit_test::absolute_flags_from(&report.flags, Path::new(".")),
+            None => penfuzz_testgen::absolute_flags_from(&report.flags, Path::new(".")),
         };
         let is_cxx =
-            unit_test::file_name(&Report { header: Some(Header::default()), ..report.clone() }).ends_with("pp");
-        let options = unit_test::in_language(&options, is_cxx);
+            penfuzz_testgen::file_name(&Report { header: Some(Header::default()), ..report.clone() }).ends_with("pp");
+        let options = penfuzz_testgen::in_language(&options, is_cxx);
         let (mut quoted, mut directories) = (Vec::new(), Vec::new());
         let mut words = options.iter();
         while let Some(word) = words.next() {
@@ -211,12 +210,12 @@ fn has_word(text: &str, name: &str) -> bool {
 fn accepted(report: &Report, header: Header) -> Option<Header> {
     let directory = tempfile::tempdir().ok()?;
     let trial = Report { header: Some(header), ..report.clone() };
-    let name = unit_test::file_name(&trial);
+    let name = penfuzz_testgen::file_name(&trial);
     let is_cxx = name.ends_with("pp");
     let (file, object, dependencies) =
         (directory.path().join(name), directory.path().join("trial.o"), directory.path().join("trial.d"));
     let standard: String = STANDARD.iter().flat_map(|h| ["#include <", h, ">\n"]).collect();
-    fs::write(&file, unit_test::trial(&trial) + &standard).ok()?;
+    fs::write(&file, penfuzz_testgen::trial(&trial) + &standard).ok()?;
     let header = trial.header?;
     let mut command = Command::new("gcc");
     command.args(["-O0", "-fno-builtin", "-c"]).args(&header.flags);

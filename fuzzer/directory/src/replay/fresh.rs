@@ -316,7 +316,7 @@ fn serve(
 /// Handles a request in a child of the zygote. Returns the answer.
 fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Request) -> Vec<u8> {
     evaluator.use_system_heap();
-    evaluator.soil_stack();
+    evaluator.poison_stack();
     let answer = match request {
         Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, &bytes)),
         Request::Long(bytes) | Request::LongAgain(bytes) => {

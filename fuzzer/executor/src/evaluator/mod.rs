@@ -285,7 +285,8 @@ impl Evaluator {
     /// Number of calls of the representing function so far.
     #[must_use]
     pub fn evaluations(&self) -> u64 {
-        // SAFETY: `count` is valid as long as the evaluator. The target may have overwritten the counter; the limit keeps the sum of two counts from overflowing.
+        // SAFETY: `count` is valid as long as the evaluator. The target may have overwritten the counter; the limit
+        // keeps the sum of two counts from overflowing.
         unsafe { self.count.read() }.min(u64::MAX / 2)
     }
 

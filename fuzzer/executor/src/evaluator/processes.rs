@@ -12,12 +12,12 @@ use crate::{
 
 /// Returns the same call through a thunk that first fills the stack with a pattern. A harness is returned
 /// unchanged.
-fn behind_soil(entry: Entry) -> Entry {
+fn with_poisoned_stack(entry: Entry) -> Entry {
     match entry {
-        Entry::Thunk(call) => Entry::Thunk(guard::behind_soil(call)),
-        Entry::Rounded(call) => Entry::Rounded(guard::behind_soil(call)),
-        Entry::Unflagged(call) => Entry::Unflagged(guard::behind_soil(call)),
-        Entry::Frame(call) => Entry::Frame(guard::behind_soil(call)),
+        Entry::Thunk(call) => Entry::Thunk(guard::with_poisoned_stack(call)),
+        Entry::Rounded(call) => Entry::Rounded(guard::with_poisoned_stack(call)),
+        Entry::Unflagged(call) => Entry::Unflagged(guard::with_poisoned_stack(call)),
+        Entry::Frame(call) => Entry::Frame(guard::with_poisoned_stack(call)),
         Entry::Harness(harness) => Entry::Harness(harness),
     }
 }
@@ -52,8 +52,8 @@ impl Evaluator {
 
     /// Fills the stack with a pattern before each call from now on. A result that changes depends on uninitialized
     /// local variables, so no test can expect it.
-    pub fn soil_stack(&mut self) {
-        self.entry = behind_soil(self.entry);
+    pub fn poison_stack(&mut self) {
+        self.entry = with_poisoned_stack(self.entry);
     }
 
     /// Does the input take `hits` again, with the same actions, on a stack filled with a pattern? If so, a run in a
@@ -65,7 +65,7 @@ impl Evaluator {
             return false;
         }
         let (entry, count) = (self.entry, self.evaluations());
-        self.soil_stack();
+        self.poison_stack();
         let (ran, again) = self.run_once(bytes);
         self.entry = entry;
         self.set_evaluations(count);

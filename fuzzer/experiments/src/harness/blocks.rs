@@ -9,7 +9,6 @@ use penfuzz_report::{
     c_text::{comment, is_cxx, string},
 };
 use penfuzz_target::inputs::{Decoding, Form, Memory, Target};
-use penfuzz_testgen as unit_test;
 
 /// The part of the decoder that is the same for all functions.
 const DECODE: &str = include_str!("decode.c");
@@ -64,8 +63,8 @@ pub(super) fn call(report: &Report, decoding: &Decoding) -> String {
         super::DECODER
     );
     let name = if signature.is_static {
-        out.push_str(&unit_test::symbol_prologue(report));
-        unit_test::symbol_name(report)
+        out.push_str(&penfuzz_testgen::symbol_prologue(report));
+        penfuzz_testgen::symbol_name(report)
     } else {
         let symbol = string(if signature.symbol.is_empty() { &report.function } else { &signature.symbol });
         let _ = writeln!(out, "extern void penfuzz_tested(void) __asm__({symbol});");

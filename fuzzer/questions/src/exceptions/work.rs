@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{Job, Observed};
 
-/// Units for one find, as in [`penfuzz_directory::shrink`]: one per evaluation, and one per 64 loop iterations and calls.
+/// Units for one find, as in [`penfuzz_directory::shrink`]: one per evaluation, and one per 64 loop iterations and
+/// calls.
 const EACH: u64 = 1_000;
 /// Units for an exception of a kind that is frequent and matters little.
 const EACH_OF_NOISE: u64 = 200;

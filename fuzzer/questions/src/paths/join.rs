@@ -20,7 +20,6 @@ use penfuzz_path_search::{Options, Query, confirm};
 use penfuzz_report::{Report, Test, criterion_goals::CriterionGoal};
 use penfuzz_system::files::atomic;
 use penfuzz_target::program::Target;
-use penfuzz_testgen as unit_test;
 
 use super::{Goal, INPUTS, What, loops, tests_of};
 use crate::{code_mutants::score::each, reach::enumerate::Loops};
@@ -101,7 +100,7 @@ pub(super) fn join(
             wanted[goal as usize].shown.tests.push(number + 1);
         }
     }
-    report.test_program = Some(unit_test::commands(report));
+    report.test_program = Some(penfuzz_testgen::commands(report));
     Ok(wanted.into_iter().map(|goal| goal.shown).collect())
 }
 

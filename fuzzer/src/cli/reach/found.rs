@@ -16,7 +16,6 @@ use penfuzz_path_search::{Answer, Query};
 use penfuzz_questions::reach::spec::Names;
 use penfuzz_report::{Arg, Branches, End, Report, Test, c_text, literal};
 use penfuzz_system::{console, files::atomic, outln};
-use penfuzz_testgen as unit_test;
 use serde::Serialize;
 
 use super::{
@@ -241,8 +240,10 @@ const INPUT: &str = "input";
 
 fn write(out: &Path, bytes: &[u8], report: &Report) -> Result<(), Error> {
     std::fs::create_dir_all(out).map_err(|e| failed(out, "cannot be made", e))?;
-    let files =
-        [(INPUT.to_owned(), bytes.to_vec()), (unit_test::file_name(report), unit_test::program(report).into_bytes())];
+    let files = [
+        (INPUT.to_owned(), bytes.to_vec()),
+        (penfuzz_testgen::file_name(report), penfuzz_testgen::program(report).into_bytes()),
+    ];
     for (name, content) in files {
         let path = out.join(name);
         atomic::write(&path, &content).map_err(|e| failed(&path, "cannot be written", e))?;

@@ -24,8 +24,9 @@ use std::{
 /// Whether an interrupted target may hold locks of the C library, if a target can be in this process.
 static MAY_HOLD_LOCKS: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Registers the check that every later fork makes: if `check` returns true, the child is made without the handlers that take
-/// the locks of the C library. Without a registered check no lock is assumed to be held. The first registration counts.
+/// Registers the check that every later fork makes: if `check` returns true, the child is made without the handlers
+/// that take the locks of the C library. Without a registered check no lock is assumed to be held. The first
+/// registration counts.
 pub fn check_locks_with(check: fn() -> bool) {
     let _ = MAY_HOLD_LOCKS.set(check);
 }

@@ -12,3 +12,12 @@ pub mod shared_memory;
 pub mod streams;
 pub mod tree;
 pub mod wait;
+
+/// The CPU time of this process in seconds.
+#[must_use]
+pub fn cpu_time() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}

@@ -3,7 +3,7 @@
 //!
 //! An input remains a sequence of bytes, and a [`Layout`](penfuzz_mutators::view::Layout) describes its numbers: first
 //! those that are passed by value, then those of each *block* of memory that a pointer leads to. A [`Model`] describes
-//! the position of each number in memory. Before a call, the blocks are rewritten ([`penfuzz_executor`] holds their
+//! the position of each number in memory. Before a call, the blocks are rewritten (`penfuzz-executor` holds their
 //! memory, followed by guard pages). The function gets a *frame*: its arguments as they lie in memory, with the
 //! addresses of the blocks.
 //!
@@ -24,8 +24,6 @@
 //! | `extended` | a `long double` of x86 in an input |
 //! | `image` | writes a block from an input |
 //! | `sizes` | the number of elements of a block, and how it is known |
-//! | `probe` | finds sizes by calls |
-//! | `reach` | finds sizes from the loops of the function |
 //! | `said`, `range` | constraints on arguments |
 //! | `fit` | finds the integer that a size depends on |
 //! | `voids` | the types that `void *` point to |
