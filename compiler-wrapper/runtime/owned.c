@@ -2,8 +2,7 @@
  * container that grows, or is destroyed, frees them. They must not get to the allocator, which has never seen them.
  *
  * So the target has an `operator delete` that passes over the fuzzer's addresses (fuzzer/executor/src/blocks.rs maps them
- * there), and hands
- * everything else to the one behind it. Code of the C++ library calls it, too: a function of a program replaces the library's. It is weak: a
+ * there), and hands everything else to the one behind it. Code of the C++ library calls it, too: a function of a program replaces the library's. It is weak: a
  * program that defines one keeps its own, and then its containers cannot be freed. */
 
 #define FIRST_OWNED UINT64_C(0x210000000000)

@@ -36,7 +36,7 @@ pub struct Recipe {
     pub flags: Vec<String>,
     /// Libraries.
     pub libs: Vec<String>,
-    /// Whether the target also fills LibAFL's edge map ([`penfuzz_executor::Evaluator::count_edges`]). No search of
+    /// Whether the target also fills LibAFL's edge map (`penfuzz_executor::Evaluator::count_edges`). No search of
     /// penfuzz uses that map, and counting costs time.
     pub san_cov: bool,
     /// Whether floating-point operations are sites as well.

@@ -5,15 +5,15 @@
 //!
 //! It includes the project's header that declares the function, if there is one. Otherwise it *declares* the function,
 //! with the types of its definition where they are types of C itself, else with the fixed-width types of the same size.
-//! If there is no other way to call the function, it *includes the source file* ([`includes_source`]); see [`access`].
+//! If there is no other way to call the function, it *includes the source file* ([`includes_source`]); see `access.rs`.
 //! The program is compiled with `-fno-builtin`, because a compiler would otherwise evaluate a call of a function such
 //! as `pow` as the built-in one.
 //!
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default mode
 //! before it prints anything.
 //!
-//! The program is a regression test: it expects the results of the campaign ([`Test::result`], [`Test::outputs`],
-//! [`Test::errno`]), right or wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other;
+//! The program is a regression test: it expects the results of the campaign ([`Test::result`](penfuzz_report::Test::result), [`Test::outputs`](penfuzz_report::Test::outputs),
+//! [`Test::errno`](penfuzz_report::Test::errno)), right or wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other;
 //! a NaN equals every NaN. The exit status is 1 if an expectation fails.
 //!
 //! A test that ends the process by `exit` runs in a forked child, and the exit status of the child is checked. gcov

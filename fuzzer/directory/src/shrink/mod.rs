@@ -13,7 +13,7 @@
 //! search keeps nothing of it, neither counts nor the target's own state. If the child dies, the inputs that were not
 //! finished stay unchanged.
 //!
-//! The work is bounded by units that are the same at every run ([`work`]); the clock is only a backstop. A report of
+//! The work is bounded by units that are the same at every run (`work.rs`); the clock is only a backstop. A report of
 //! the same finds reuses the shrunk inputs of the last one ([`Shrinker`]).
 
 pub mod cover;

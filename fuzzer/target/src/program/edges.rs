@@ -3,9 +3,9 @@
 /// What control can reach from a branch before it passes another site.
 #[derive(Debug, Clone, Default)]
 pub struct Edges {
-    /// Sites, as indices into [`Target::sites`].
+    /// Sites, as indices into [`Target::sites`](super::Target::sites).
     pub next: Vec<usize>,
-    /// Functions called on the way, as indices into [`Target::functions`].
+    /// Functions called on the way, as indices into [`Target::functions`](super::Target::functions).
     pub calls: Vec<usize>,
     /// Lines of the function's own file with code on the way, ascending.
     pub lines: Vec<u32>,

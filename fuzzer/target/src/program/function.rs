@@ -26,7 +26,7 @@ pub struct Parameter {
     pub pointer: bool,
     /// Offset in the input, in bytes.
     pub offset: usize,
-    /// Offset of the pointee in [`penfuzz_executor::Evaluator::output`], in bytes, a multiple of 16.
+    /// Offset of the pointee in `penfuzz_executor::Evaluator::output`, in bytes, a multiple of 16.
     pub cell: usize,
     /// Offset of the pointee in the output area of the thunk, in bytes.
     pub place: usize,

@@ -1,6 +1,6 @@
 //! The formats of emitted tests (`--test-format`). Each format is one file here and one line in [`FORMATS`].
 //!
-//! All formats write the same [cases](super::cases) and accept the same values: floats are compared by their bits or
+//! All formats write the same cases and accept the same values: floats are compared by their bits or
 //! within [`Report::ulp`], and a NaN equals every NaN. Integers are compared by the framework's own assertions. No
 //! framework has these rules for floats and structures, so `differences.c` finds the difference, and the framework
 //! reports it.
