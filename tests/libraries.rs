@@ -1,7 +1,7 @@
-//! Real libraries: the Fdlibm suite with gcov as referee, GSL and other projects built by pen-cc, and the plugin
+//! Real libraries: the Fdlibm suite, compared with gcov; GSL and other projects built by pen-cc; and the plugin
 //! example.
 //!
-//! Sources come by package name, into ignored directories; see `harnesses/`.
+//! Sources are installed by package name into ignored directories; see `harnesses/`.
 
 use std::{
     collections::BTreeMap,
@@ -57,7 +57,7 @@ fn expected_branches() -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// One run serves several expectations: it is the longest of all tests.
+/// One run serves several expectations, because it is the longest of all tests.
 #[test]
 fn fdlibm_has_gcovs_branches_and_is_covered() {
     let out = tempfile::tempdir().expect("a temporary directory");
@@ -81,8 +81,8 @@ fn fdlibm_has_gcovs_branches_and_is_covered() {
     assert!(mean >= 96.5, "mean coverage by gcov is {mean:.2} %, expected at least 96.5 %");
 }
 
-/// The committed suite is what the recipe gives, and works: bits of doubles, integer parameters, values behind
-/// pointers.
+/// The committed suite must be the one that the recipe generates, and must work: bits of doubles, integer parameters,
+/// values behind pointers.
 #[test]
 fn musl_is_generated_and_covered() {
     let harness = root().join("harnesses/musl");
@@ -124,7 +124,7 @@ fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {
     let report: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON");
     let (covered, total) = (&report["branches"]["covered"], &report["branches"]["total"]);
     assert_eq!((covered, total.as_u64()), (total, Some(14)), "every branch of gsl_poly_solve_quadratic can be taken");
-    // A program of a user links what it needs of the library.
+    // A program of a user that links the library's functions that it needs.
     let program = out.path().join("program");
     fs::write(program.with_extension("c"), SOLVES).expect("the directory can be written");
     let build = harness.join("src-build-static");
@@ -165,7 +165,7 @@ fn the_harness_example_adds_the_stage_to_a_stock_fuzzer_with_an_edge_map() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // One branch is taken only by the input that crashes.
     assert!(text.starts_with("5 of 6 branches covered") && text.contains("1 crashes"), "{text}");
-    // The edge map of libafl_targets alone keeps inputs as well: SanCov counts.
+    // The edge map of libafl_targets alone must keep inputs as well, which shows that SanCov counts.
     let fixture = root().join("tests/fixtures/fuzzer_harness.c");
     let output = run(Command::new(programs().join("examples/harness")).arg(fixture).args(["2000", "map"]));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -9,9 +9,9 @@ use std::{hint::black_box, rc::Rc, time::Instant};
 
 use libafl_bolts::rands::StdRand;
 use penfuzz_compile::{Recipe, build};
-use penfuzz_directory::replay::fresh::{Pipes, UNWATCHED, Zygote};
+use penfuzz_directory::replay::fresh::{NO_SUPERVISOR, Pipes, Zygote};
 use penfuzz_engine::saturation::{Goals, Scope, ScopeKind};
-use penfuzz_executor::{Evaluator, fresh::FreshRun, limits::Limits};
+use penfuzz_executor::{Evaluator, fresh::FreshProcessRunner, limits::EvaluationLimits};
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 use penfuzz_suite as suite;
 use penfuzz_target::program::Target;
@@ -72,12 +72,12 @@ fn inputs_for(evaluator: &Evaluator) -> Vec<Vec<u8>> {
 }
 
 fn measure(target: &Rc<Target>, function: usize) -> Option<Cost> {
-    let limits = Limits::default();
+    let limits = EvaluationLimits::default();
     let mut evaluator = Evaluator::new(Rc::clone(target), function, limits).ok()?;
     let inputs = inputs_for(&evaluator);
     let scope = Scope::new(target, function, ScopeKind::Function, Goals::Branches);
     // The zygote must start before the first evaluation.
-    let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, UNWATCHED);
+    let zygote = Zygote::start(Pipes::new()?, &mut evaluator, &scope, limits.timeout, NO_SUPERVISOR);
     evaluator.arm(|_| 0);
     // As in a search, inputs with long loops are stopped.
     evaluator.set_fuel_cap(limits.fuel >> 8);
@@ -143,7 +143,8 @@ fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let (suite, target) = load();
     println!(
-        "ns per evaluation, median of {ROUNDS} rounds over {INPUTS} inputs; the difference in percent; ns of restoring alone; µs of a replay"
+        "ns per evaluation, median of {ROUNDS} rounds over {INPUTS} inputs; the difference in percent; \
+         ns of restoring alone; µs of a replay"
     );
     let head = |first: &str, second: &str| {
         println!("{first:34} {second:>9} {:>8} {:>8} {:>9} {:>8} {:>9}", "with", "without", "%", "alone", "replay");

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_behind_the_length_are_inactive() {
+    fn elements_after_the_length_are_inactive() {
         let n = Layout::packed(&[Kind::I32]).slots()[0];
         let layout = layout(Length::Linear { n, times: 1, plus: 1 }, false);
         let mut x = [1; 16];
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_inactive() {
+    fn absent_arrays_are_inactive() {
         let flag = Layout::packed(&[Kind::Bool]).slots()[0];
         let group = Group {
             first: 1,

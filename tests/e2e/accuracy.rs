@@ -287,7 +287,8 @@ fn a_seed_and_a_number_of_evaluations_give_the_same_report() {
 #[test]
 fn a_function_of_a_shared_library_is_a_black_box() {
     let dir = Dir::new();
-    let text = "double sin(double x) { return x > 0.25 && x < 0.250001 ? x + 0x1p-50 : x; }\ndouble half(double x, int n) { return n > 3 ? x / 2 : x; }";
+    let text = "double sin(double x) { return x > 0.25 && x < 0.250001 ? x + 0x1p-50 : x; }\n\
+                double half(double x, int n) { return n > 3 ? x / 2 : x; }";
     let file = dir.file("own.c", text);
     let library = dir.path("libown.so");
     let built = std::process::Command::new("gcc")

@@ -160,7 +160,8 @@ fn a_row_of_a_suite_leads_to_its_function() {
 
 /// Follows the first link of the open branches, and stores the position of the line on the screen.
 const FOLLOW: &str = "
-const seen = (row) => { const box = row.getBoundingClientRect(); return box.top >= 0 ? box.bottom <= innerHeight : false; };
+const seen = (row) => { const box = row.getBoundingClientRect(); \
+    return box.top >= 0 ? box.bottom <= innerHeight : false; };
 const link = document.querySelector('table.open a');
 const before = seen(document.querySelector(link.getAttribute('href')));
 addEventListener('hashchange', () => setTimeout(() => {

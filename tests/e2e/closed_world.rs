@@ -47,7 +47,8 @@ int user(int n)
         "extern int version;\nint *known(void) { return &version; }\n",
         "extern int version;\nint *known = &version;\n",
     ];
-    let in_assembly = "__asm__(\".globl bump\\nbump: movq version@GOTPCREL(%rip), %rax\\n incl (%rax)\\n ret\\n\");\nint unused(void) { return 1; }\n";
+    let in_assembly = "__asm__(\".globl bump\\nbump: movq version@GOTPCREL(%rip), %rax\\n incl (%rax)\\n ret\\n\");\n\
+                       int unused(void) { return 1; }\n";
     for (other, expected) in
         [("int other(int n) { return n; }\n", 2), (passed_on[0], 1), (passed_on[1], 1), (in_assembly, 1)]
     {

@@ -122,7 +122,8 @@ fn a_criterion_is_for_branches() {
 #[test]
 fn tests_are_traced_to_requirements() {
     let dir = Dir::new();
-    let source = "int f(int x) {\n  if (x > 1000) // REQ-1\n    return 1; // REQ-2\n  /* REQ-3 */\n  if (x * x == 7)\n    return 2; // REQ-4\n  return 0;\n}\n";
+    let source = "int f(int x) {\n  if (x > 1000) // REQ-1\n    return 1; // REQ-2\n  /* REQ-3 */\n  \
+                  if (x * x == 7)\n    return 2; // REQ-4\n  return 0;\n}\n";
     let (target, tags) =
         (dir.file("f.c", source), dir.file("tags.txt", "REQ-1 # speed\nREQ-2\nREQ-3\nREQ-4\n\nREQ-5\n"));
     let run = dir.penfuzz("-o out --max-evals 2000 --requirements").arg(&tags).arg(&target).exits(0);

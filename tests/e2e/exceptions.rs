@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, process::Command};
 
 use penfuzz_report::{
-    Exception, Exceptions, Find, Shown,
+    Exception, Exceptions, Find, ResultEvidence,
     exceptions::{Confirmed, places},
 };
 
@@ -81,7 +81,7 @@ fn a_result_that_hides_an_overflow_is_called_silent() {
     let dir = Dir::new();
     let (run, all) = search(&dir, "silent", "", 0);
     let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow && f.operation == "*");
-    run.expect(overflow.is_some_and(|f| f.shown == Shown::Nowhere), "the overflow of y * y is not shown");
+    run.expect(overflow.is_some_and(|f| f.shown == ResultEvidence::Nowhere), "the overflow of y * y is not shown");
     run.expect(run.stdout.contains("SILENT"), "the summary says so");
 }
 
@@ -91,7 +91,7 @@ fn a_crash_on_the_way_is_told_with_the_exception() {
     let (run, all) = search(&dir, "crash", "", 3);
     let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow);
     run.expect(
-        overflow.is_some_and(|f| matches!(&f.shown, Shown::Fault(why) if why == "SIGABRT")),
+        overflow.is_some_and(|f| matches!(&f.shown, ResultEvidence::Fault(why) if why == "SIGABRT")),
         "SIGABRT behind it",
     );
 }
@@ -101,7 +101,7 @@ fn a_status_shows_an_exception() {
     let dir = Dir::new();
     let (run, all) = search(&dir, "status", "", 0);
     let overflow = all.finds.iter().find(|f| f.exception == Exception::Overflow);
-    run.expect(overflow.is_some_and(|f| f.shown == Shown::Status(16)), "status 16 with the overflow of exp");
+    run.expect(overflow.is_some_and(|f| f.shown == ResultEvidence::Status(16)), "status 16 with the overflow of exp");
 }
 
 #[test]

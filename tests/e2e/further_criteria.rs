@@ -237,7 +237,8 @@ fn a_path_that_no_input_takes_is_proved() {
     let dir = Dir::new();
     let target = dir.file(
         "f.c",
-        "int f(int a, int b) {\n  int r = 0;\n  if (a > 10) r = 1;\n  if (a > 20) r += 2;\n  if (b == a) r += 4;\n  return r;\n}\n",
+        "int f(int a, int b) {\n  int r = 0;\n  if (a > 10) r = 1;\n  if (a > 20) r += 2;\n  if (b == a) r += 4;\n  \
+         return r;\n}\n",
     );
     let run = dir.penfuzz("--quiet --max-evals 200000 --criterion path -o out").env("PENFUZZ_SOLVERS", solvers);
     run.arg(&target).exits(0);
@@ -349,7 +350,8 @@ fn loops_make_no_round_one_and_more_and_reach_their_limit() {
     let dir = Dir::new();
     let target = dir.file(
         "f.c",
-        "int f(int n, int k) {\n  int r = 0;\n  for (int i = 0; i < n; i++) {\n    if (i * 7 == k) break;\n    r += 2;\n  }\n  return r;\n}\n",
+        "int f(int n, int k) {\n  int r = 0;\n  for (int i = 0; i < n; i++) {\n    if (i * 7 == k) break;\n    \
+         r += 2;\n  }\n  return r;\n}\n",
     );
     dir.penfuzz("--quiet --max-evals 60000 --criterion loop -o out").arg(&target).exits(0);
     let report = dir.report("out");
@@ -406,7 +408,8 @@ fn all_criteria_are_fulfilled_by_one_campaign_and_again_when_it_goes_on() {
     let dir = Dir::new();
     let target = dir.file(
         "f.c",
-        "double f(double x, int n) {\n  double r = 1;\n  for (int i = 0; i < n && i < 20; i++) r *= x;\n  if (r > 1e3 || x == 0.5) return r / x;\n  return r;\n}\n",
+        "double f(double x, int n) {\n  double r = 1;\n  for (int i = 0; i < n && i < 20; i++) r *= x;\n  \
+         if (r > 1e3 || x == 0.5) return r / x;\n  return r;\n}\n",
     );
     let all = "line,branch,condition,mcdc,boundary,exceptions,loop,path:1";
     for _ in 0..2 {

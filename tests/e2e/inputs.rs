@@ -1,5 +1,5 @@
-//! Functions that take more than numbers: structures, arrays and strings are made from an input, and what the user says
-//! about them.
+//! Functions whose parameters are not only numbers: structures, arrays and strings are made from an input, under the
+//! constraints that the user declares.
 
 #[path = "inputs/assumed.rs"]
 mod assumed;

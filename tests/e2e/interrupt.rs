@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP end a campaign with its report; a second Ctrl-C ends it without.
+//! Ctrl-C, SIGTERM and SIGHUP end a campaign, which then writes its report. A second Ctrl-C ends it without a report.
 
 use std::{
     thread::sleep,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::support::{Dir, Run, children, fixture};
 
-/// Starts a campaign that does not end by itself, and sends the signal once it searches.
+/// Starts a campaign that does not end by itself, and sends the signal once the search runs.
 fn interrupted<'a>(dir: &'a Dir, target: &str, signal: i32, group: bool) -> Run<'a> {
     let mut running = dir.fuzz(fixture(target), "--search random --max-time 50s").start();
     let stats = dir.path("out/fuzzer_stats");
@@ -40,21 +40,22 @@ fn sigterm() {
     expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGTERM, false), 0);
 }
 
-/// As `timeout` and service managers send it. No worker's death is a crash of the target then.
+/// Sends SIGTERM to the process group, as `timeout` and service managers do. The death of a worker must not be reported
+/// as a crash of the target.
 #[test]
 fn sigterm_to_the_group() {
     let dir = Dir::new();
     expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGTERM, true), 0);
 }
 
-/// As the kernel sends it when a terminal is closed. The workers ignore it, and the supervisor ends them.
+/// Sends SIGHUP, as the kernel does when a terminal is closed. The workers ignore it, and the supervisor ends them.
 #[test]
 fn sighup_to_the_group() {
     let dir = Dir::new();
     expect_report(&dir, &interrupted(&dir, "unreachable_in_loop.c", libc::SIGHUP, true), 0);
 }
 
-/// With several clients, a process of its own writes the report.
+/// With several clients, a separate process writes the report.
 #[test]
 fn sighup_to_a_farm() {
     let dir = Dir::new();
@@ -65,7 +66,7 @@ fn sighup_to_a_farm() {
     expect_report(&dir, &running.wait(), 0);
 }
 
-/// A worker that does not end, because it is stopped, keeps the first Ctrl-C waiting.
+/// A stopped worker does not end, so the supervisor keeps waiting after the first Ctrl-C.
 #[test]
 fn a_second_ctrl_c_ends_a_campaign_whose_worker_does_not() {
     let dir = Dir::new();
@@ -111,7 +112,7 @@ fn ctrl_c_after_a_crash() {
     expect_report(&dir, &running.wait(), 3);
 }
 
-/// While one evaluation hangs: it is ended by the alarm, and then the campaign.
+/// Ctrl-C during an evaluation that hangs: the alarm ends the evaluation, then the campaign ends.
 #[test]
 fn ctrl_c_in_a_hanging_evaluation() {
     let dir = Dir::new();

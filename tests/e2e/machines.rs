@@ -1,4 +1,4 @@
-//! Two machines, simulated by two network namespaces with a cable between them.
+//! Two machines, simulated by two network namespaces that are connected.
 
 use std::{fs, process::Command};
 
@@ -13,7 +13,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// `None` when this user may not make namespaces; see [`skip`].
+    /// `None` if this user may not create namespaces; see [`skip`].
     fn new() -> Option<Self> {
         let id = std::process::id();
         let machines = Self { a: format!("penfuzz-a{id}"), b: format!("penfuzz-b{id}") };
@@ -55,7 +55,7 @@ fn ip(arguments: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
-/// `status.json` of a campaign; null before there is one.
+/// Returns the `status.json` of a campaign; null if it does not exist yet.
 fn status(dir: &Dir, out: &str) -> Value {
     let text = fs::read_to_string(dir.path(out).join("status.json")).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or(Value::Null)

@@ -1,4 +1,4 @@
-//! What proofs state of the functions of the mathematics library.
+//! The facts that proofs assume about the functions of the mathematics library.
 
 use std::{collections::BTreeSet, process::Command};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Dir, fixture, line_of},
 };
 
-/// Searches the guards of `library.c` a little, and proves what is left.
+/// Runs a short search on the guards of `library.c`, then proves the open branches.
 fn prove_guards(more: &str, solvers: &std::ffi::OsStr) -> Report {
     let dir = Dir::new();
     let options = format!("-f guards -o out --fresh --max-evals 3000 --no-exhaust --json {more}");
@@ -18,7 +18,7 @@ fn prove_guards(more: &str, solvers: &std::ffi::OsStr) -> Report {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
 }
 
-/// The guards of `library.c` behind which a branch is proved.
+/// Returns the guards of `library.c` after which a branch is proved infeasible.
 fn proved_guards(report: &Report) -> Vec<u32> {
     let is_proved = |line: usize| report.proved().any(|(site, b, _)| site.line as usize == line && b.outcome == "true");
     (1..=9).filter(|number| is_proved(line_of(&fixture("library.c"), &format!("GUARD({number},")))).collect()
@@ -53,7 +53,8 @@ fn what_tests_show_of_library_functions_is_possible() {
     check.expect(check.stdout.contains(" 0 contradictions"), "no contradiction");
 }
 
-/// Prints the results of the functions of `library.c` for special values: number, arguments and result as bits.
+/// A program that prints the results of the functions of `library.c` for special values: number, arguments and result
+/// as bits.
 const RESULTS: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -71,8 +72,8 @@ int main(void) {
 }
 "#;
 
-/// The results of the C library fulfil what proofs state of them: facts that contradict each other, or a result, would
-/// prove anything.
+/// The results of the C library must satisfy the facts that proofs assume. Facts that contradict each other, or a
+/// result, would prove anything.
 #[test]
 fn what_is_stated_of_library_functions_is_possible_for_special_values() {
     let Some(solvers) = solvers() else { return };
@@ -112,7 +113,7 @@ fn what_is_stated_of_library_functions_is_possible_for_special_values() {
     assert_eq!(functions.len(), 29);
 }
 
-/// The facts are stated a second time in C, and hold for the C library of this machine.
+/// The same facts, written independently in C, must hold for the C library of this machine.
 #[test]
 fn what_is_stated_of_library_functions_holds_here() {
     let dir = Dir::new();

@@ -1,5 +1,5 @@
-//! Targets that crash, hang, exit or eat memory: the campaign goes on to its end, keeps one input per place, and can
-//! replay it.
+//! Targets that crash, hang, exit or use up memory: the campaign continues to its end, keeps one input per place, and
+//! can replay it.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use penfuzz_report::{End, Finding, Report};
 
 use crate::support::{Dir, Run, fixture, line_of, open_branches};
 
-/// The report of a campaign that ends by itself, or after a time that no test should need.
+/// Runs a campaign that ends by itself, or after a time limit that no test should need.
 fn campaign<'a>(dir: &'a Dir, target: &Path, arguments: &str) -> (Run<'a>, Report) {
     let run = dir.fuzz(target, "--max-time 20s").args(arguments).exits(3);
     let report = dir.report("out");
     (run, report)
 }
 
-/// The only finding, in `crashes` or `hangs`; its file must be the only one in that directory.
+/// Returns the only finding, in `crashes` or `hangs`; its file must be the only one in that directory.
 fn only_finding<'r>(dir: &Dir, run: &Run, report: &'r Report, folder: &str) -> &'r Finding {
     let (found, none, other) = match folder {
         "crashes" => (&report.crashes, &report.hangs, "hangs"),
@@ -26,7 +26,7 @@ fn only_finding<'r>(dir: &Dir, run: &Run, report: &'r Report, folder: &str) -> &
     &found[0]
 }
 
-/// The place must be in `function`, on one of the lines of `file` that hold these texts.
+/// The place must be in `function`, on one of the lines of `file` that contain these texts.
 fn expect_place(run: &Run, finding: &Finding, function: &str, file: &Path, texts: &[&str]) {
     let right = texts.iter().any(|t| {
         let place = format!("{}:{}", file.display(), line_of(file, t));
@@ -49,7 +49,7 @@ fn expect_open(run: &Run, report: &Report, open: &[&str]) {
     run.expect(is == open, &format!("open branches {open:?}, are {is:?}"));
 }
 
-/// A fixture with one fault: its kind, its place, and the branches that cannot be covered.
+/// A fixture with one fault: its kind, its place, and the number of branches that cannot be covered.
 struct Fault {
     file: &'static str,
     function: &'static str,
@@ -68,7 +68,7 @@ impl Fault {
         run.expect(finding.reason.contains(self.reason), &format!("reason `{}`, is `{}`", self.reason, finding.reason));
         expect_place(&run, finding, self.function, &target, self.at);
         expect_open(&run, &report, self.open);
-        // `replay` takes the limits, on which the fault depends, but no options of the search.
+        // `replay` accepts the limits, on which the fault depends, but no options of the search.
         expect_replay(&dir, &target, finding, self.arguments);
     }
 }
@@ -115,7 +115,7 @@ fn abort() {
     .check();
 }
 
-/// An exit is a normal end.
+/// An exit is a normal end of an evaluation.
 #[test]
 fn exit_call() {
     let dir = Dir::new();
@@ -186,7 +186,7 @@ fn memory_without_end() {
     .check();
 }
 
-/// The division by zero has no branch of its own that the search could aim at, so a seed raises it.
+/// The search cannot aim at a division by zero that has no branch, so a seed raises it.
 #[test]
 fn div_zero_by_a_seed() {
     let (dir, target) = (Dir::new(), fixture("div_zero.c"));
@@ -199,7 +199,7 @@ fn div_zero_by_a_seed() {
     expect_replay(&dir, &target, finding, "");
 }
 
-/// A leak is no fault: workers are replaced before memory is used up, and the campaign ends at its time limit.
+/// A leak is not a fault: workers are replaced before memory is used up, and the campaign ends at its time limit.
 #[test]
 fn a_leak_does_not_end_the_campaign() {
     let (dir, target) = (Dir::new(), fixture("leak.c"));
@@ -209,7 +209,7 @@ fn a_leak_does_not_end_the_campaign() {
     expect_open(&run, &report, &["11 true"]);
 }
 
-/// The runtime cannot intercept it; the filter on system calls does.
+/// The runtime cannot intercept a raw system call; the system-call filter does.
 #[test]
 fn exit_by_a_raw_system_call() {
     let dir = Dir::new();
@@ -287,7 +287,8 @@ fn deaths_lose_no_time() {
     run.expect((1.5..4.0).contains(&seconds), &format!("about 2 seconds, are {seconds}"));
 }
 
-/// Half of all inputs kill, without a branch before: the search cannot avoid them, and ends with what it has found.
+/// Half of all inputs kill the process before any branch: the search cannot avoid them, and ends with the branches that
+/// it has found.
 #[test]
 fn a_target_that_kills_without_a_branch() {
     let dir = Dir::new();
@@ -329,7 +330,8 @@ fn a_wild_free() {
     expect_replay(&dir, &target, finding, "");
 }
 
-/// One that may leave the function is an end of a test: `truth/thrown.rs`.
+/// An exception that leaves a `noexcept` function is a crash. For exceptions that may leave the function, see
+/// `truth/thrown.rs`.
 #[test]
 fn an_uncaught_exception() {
     let dir = Dir::new();
@@ -351,7 +353,7 @@ fn an_uncaught_exception() {
     expect_replay(&dir, &target, finding, "");
 }
 
-/// The fault is in the C library; the place in the report is the call.
+/// The fault is in the C library; the report gives the place of the call.
 #[test]
 fn a_fault_inside_libc() {
     let dir = Dir::new();
@@ -429,7 +431,7 @@ fn a_constructor_that_exits() {
     dies_while_loading("exit(0);", "exit");
 }
 
-/// Every input faults: a hundred thousand faults must cost as many jumps, not as many processes.
+/// Every input faults. A hundred thousand faults must cost that many jumps, but not that many processes.
 #[test]
 fn faults_that_cannot_be_avoided() {
     let dir = Dir::new();

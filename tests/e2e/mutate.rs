@@ -1,4 +1,4 @@
-//! `penfuzz mutate`: mutants are killed by tests, or live; the search kills more; and what is printed adds up.
+//! `penfuzz mutate`: mutants are killed by tests, or live; the search kills more; and the printed numbers add up.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use crate::{
     support::{Dir, Run, fixture, pen_cc},
 };
 
-/// Runs the command without solvers; returns what it has printed.
+/// Runs the command without solvers; returns the JSON that it prints.
 fn mutate<'a>(dir: &'a Dir, what: &str, arguments: &str, status: i32) -> (Run<'a>, Value) {
     mutate_with(dir, what, arguments, status, "".as_ref())
 }
 
-/// The same with the solvers in these directories.
+/// Like [`mutate`], with the solvers in these directories.
 fn mutate_with<'a>(
     dir: &'a Dir,
     what: &str,
@@ -104,7 +104,7 @@ fn a_score_below_the_limit_is_the_exit_status() {
     run.says("is below --fail-under-mutation 100");
 }
 
-/// The changes of the mutants in a list of a report.
+/// Returns the changes of the mutants in a list of a report.
 fn changes(printed: &Value, list: &str) -> Vec<String> {
     let all = printed[list].as_array().expect("a list of mutants").iter();
     all.map(|m| m["change"].as_str().unwrap_or_default().to_owned()).collect()
@@ -118,7 +118,8 @@ fn what_no_input_kills_is_proved_equivalent() {
     let arguments = "-o out -f small --max-evals 5000 --search-time 1s --proof-time 60s --solver-time 10s";
     let (run, printed) = mutate_with(&dir, &source, arguments, 0, &solvers);
     let equivalent = changes(&printed, "equivalent");
-    // One that no input infects, and one that inputs infect: the sum is another one and the condition is the same.
+    // One mutant that no input infects, and one that inputs infect: its sum differs, but the condition has the same
+    // value.
     for end in [" > 0 → (1.0000000000000001E+300 + x) >= 0", " one ulp up"] {
         run.expect(equivalent.iter().any(|c| c.ends_with(end)), &format!("{end} is equivalent"));
     }
@@ -143,7 +144,8 @@ fn a_mutant_that_differs_for_one_number_is_killed_by_the_model() {
     run.expect(count(&without, "killed") < count(&printed, "killed"), "no search finds the number");
 }
 
-/// What is stated of a result is stated for the arguments of the original: those of a mutant would contradict it.
+/// Facts about the result of a library function are stated for the original arguments. For the arguments of a mutant
+/// they would be contradictory.
 #[test]
 fn a_mutant_of_the_argument_of_a_library_function_is_not_proved_equivalent() {
     let Some(solvers) = solvers() else { return };
@@ -159,7 +161,8 @@ fn a_mutant_of_the_argument_of_a_library_function_is_not_proved_equivalent() {
     run.expect(count(&printed, "proved_equivalent") > 0, "others are proved: the logarithm is a number there");
 }
 
-/// What solvers state of mutants of which one input is known is compared with what a search kills.
+/// For mutants of a function of which one input is known: solvers' verdicts must agree with the mutants that a search
+/// kills.
 fn compare(name: &str, function: &str, least: usize) {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
@@ -246,7 +249,7 @@ fn tests_of_a_specification_kill_its_mutants() {
         run.expect(length("equivalent") == of("proved_equivalent"), "each equivalent mutant is listed");
         run.expect(length("live") + of("killed") + length("equivalent") == of("total"), "each live mutant is listed");
     }
-    // The magnitude of a number that is no less than 0 is the number.
+    // The absolute value of a number >= 0 is the number itself.
     let equivalent = &all[1]["equivalent"].to_string();
     run.expect(equivalent.contains("z → (fabs z)"), "an equivalent mutant is proved");
 }

@@ -1,4 +1,4 @@
-//! The files of a campaign, read by the tools they are meant for.
+//! The files of a campaign, read by the tools for which they are written.
 
 use std::{path::Path, process::Command};
 
@@ -56,7 +56,7 @@ int f(double x, double y) {
 }
 ";
     dir.file("killed.c", source);
-    // What a process that died had found is evaluated again by the next one.
+    // Finds of a process that died are evaluated again by the next process.
     for seed in 1..=3 {
         let run = dir.penfuzz(&format!("killed.c --max-evals 3000 --seed {seed} -o out{seed}")).exits(3);
         let report = dir.report(&format!("out{seed}"));
@@ -66,7 +66,7 @@ int f(double x, double y) {
     }
 }
 
-/// An evaluation with many loop iterations costs many units of the search budget, and is still one evaluation.
+/// An evaluation with many loop iterations uses many units of the search budget, but counts as one evaluation.
 #[test]
 fn evaluations_of_branches_add_up_to_at_most_those_of_the_campaign() {
     let dir = Dir::new();
@@ -93,7 +93,7 @@ fn evaluations_of_branches_add_up_to_at_most_those_of_the_campaign() {
     again.expect(now.iter().zip(&made).all(|(now, made)| now >= made), &format!("{now:?} after {made:?}"));
 }
 
-/// The start of a campaign takes longer than this limit wherever the processors are busy.
+/// On a busy machine, starting a campaign takes longer than this limit.
 #[test]
 fn a_time_limit_is_one_of_search() {
     let dir = Dir::new();
@@ -113,20 +113,20 @@ fn every_covered_branch_has_an_input_and_every_test_a_file() {
     }
 }
 
-/// The command in the head of the test program, run as it stands there.
+/// Returns the command in the head of the test program, which must run without changes.
 pub fn build_line(program: &str) -> String {
     let line = program.lines().find(|l| l.contains("--coverage")).expect("the header says how to build");
     line.trim_start_matches([' ', '*']).to_owned()
 }
 
-/// Branches of the function with this symbol by gcov's count: taken at least once, and all.
+/// Returns the number of branches of the function with this symbol by gcov's count: taken at least once, and all.
 pub fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out/tests && gcov -b -t *.gcda"]));
     let own = branch_lines(&text, symbol);
     (own.iter().filter(|l| is_taken(l)).count(), own.len())
 }
 
-/// The lines of `gcov -b -t` about the branches of a function.
+/// Returns the lines of `gcov -b -t` about the branches of a function.
 pub fn branch_lines<'a>(text: &'a str, symbol: &str) -> Vec<&'a str> {
     text.lines()
         .skip_while(|l| !l.starts_with(&format!("function {symbol} called")))
@@ -136,7 +136,7 @@ pub fn branch_lines<'a>(text: &'a str, symbol: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Is it a line about a branch that was taken?
+/// Whether the line is about a branch that was taken.
 pub fn is_taken(line: &str) -> bool {
     !line.contains("never executed") && !line.contains("taken 0%")
 }
@@ -203,7 +203,7 @@ fn lcov_agrees_with_the_report() {
     }
 }
 
-/// `id:000000,time:17,execs:42,op:targeted`
+/// Whether the name has the form `id:000000,time:17,execs:42,op:targeted`.
 fn is_afl_name(name: &str) -> bool {
     let fields: Vec<_> = name.split(',').filter_map(|f| f.split_once(':')).collect();
     let is_number = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());

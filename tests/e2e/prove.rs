@@ -20,7 +20,8 @@ use crate::{
     support::{Dir, fixture, skip},
 };
 
-/// The directories with solvers of this machine, as `PATH` has them; `None`, with a message, when there are not two.
+/// Returns the directories that contain the solvers of this machine, in the format of `PATH`; `None`, with a message,
+/// if there are fewer than two solvers.
 pub fn solvers() -> Option<std::ffi::OsString> {
     let own = std::env::var_os("PENFUZZ_SOLVERS").or_else(|| std::env::var_os("PATH"))?;
     let is_there = |name: &str| std::env::split_paths(&own).any(|directory| directory.join(name).is_file());
@@ -31,7 +32,7 @@ pub fn solvers() -> Option<std::ffi::OsString> {
     Some(own)
 }
 
-/// A directory with programs in the place of solvers.
+/// Creates a directory with programs that replace the solvers.
 pub fn stand_ins(dir: &Dir, programs: &[(&str, &str)]) -> PathBuf {
     let directory = dir.path("stand-ins");
     fs::create_dir_all(&directory).unwrap();
@@ -45,7 +46,7 @@ pub fn stand_ins(dir: &Dir, programs: &[(&str, &str)]) -> PathBuf {
     directory
 }
 
-/// Searches so little that branches stay open, then proves.
+/// Runs a search so short that branches stay open, then proves.
 fn prove(dir: &Dir, function: &str, more: &str, solvers: &Path) -> Report {
     let run = dir
         .penfuzz("prove")
@@ -56,7 +57,7 @@ fn prove(dir: &Dir, function: &str, more: &str, solvers: &Path) -> Report {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
 }
 
-/// The proofs of the branches that return from the line with this text.
+/// Returns the proofs of the branches that return from the line with this text.
 fn proof_at<'a>(report: &'a Report, text: &str) -> Vec<(&'a str, Option<&'a Proof>, Status)> {
     let source = fs::read_to_string(fixture("unreachable.c")).unwrap();
     let line = source.lines().position(|l| l.contains(text)).expect("the fixture has the line") + 1;
@@ -68,7 +69,7 @@ fn proved(report: &Report, text: &str) -> usize {
     proof_at(report, text).iter().filter(|(_, _, status)| *status == Status::ProvedUnreachable).count()
 }
 
-/// Guards of the fixture: number, function, and a text of its line.
+/// Guards of the fixture: number, function, and a text of the line.
 const GUARDS: [(u32, &str, &str); 8] = [
     (1, "integers", "GUARD(1"),
     (2, "integers", "GUARD(2"),
@@ -169,7 +170,7 @@ fn two_pointers_may_be_one() {
     assert_eq!(report.branches.proved_unreachable, 0, "{:?}", proof_at(&report, "*p != 1"));
 }
 
-/// Few of 2^32 integers take the branch, and its distance leads to none of them.
+/// Few of 2^32 integers take the branch, and the branch distance does not lead to them.
 #[test]
 fn a_model_of_a_solver_is_run_and_covers_the_branch() {
     let Some(solvers) = solvers() else { return };
@@ -210,7 +211,7 @@ int f(long double x)
     }
 }
 
-/// The significand is one of 2^64, and its distance leads nowhere.
+/// Only one of 2^64 significands takes the branch, and the branch distance does not lead to it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_model_that_no_double_is_is_run_too() {
@@ -270,7 +271,7 @@ fn all_inputs_of_a_small_function_are_tried_if_solvers_prove_nothing() {
     let evidence = fs::read_to_string(dir.path("out").join(&proof.file)).unwrap();
     assert!(evidence.contains("All 65536 inputs of f were evaluated") && evidence.contains("f.c:6:"), "{evidence}");
 
-    // One number takes the branch, and the search has not found it.
+    // Exactly one number takes the branch, and the search has not found it.
     let hash = |n: i16| {
         let h = i32::from(n).cast_unsigned().wrapping_mul(2_654_435_761);
         let h = (h ^ h >> 15).wrapping_mul(2_246_822_519);
@@ -282,7 +283,8 @@ fn all_inputs_of_a_small_function_are_tried_if_solvers_prove_nothing() {
     assert_eq!((report.branches.proved_unreachable, report.branches.covered), (1, 3), "{:?}", report.sites);
 }
 
-/// The verdicts on the branches of `overflow` that the search left, with these programs in the place of solvers.
+/// Returns the verdicts on the branches of `overflow` that the search left open, with these programs in the place of
+/// solvers.
 fn verdicts(programs: &[(&str, &str)]) -> (Vec<Verdict>, Report) {
     let dir = Dir::new();
     let directory = stand_ins(&dir, programs);
@@ -363,15 +365,15 @@ fn a_campaign_ends_with_proofs_and_its_directory_can_be_proved_again() {
     let report = dir.report("out");
     assert_eq!(report.branches.proved_unreachable, 4);
     assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
-    // At the end of a campaign there is less time: perhaps not for all on a busy machine.
+    // The end of a campaign has less time, so on a busy machine some proofs may be missing.
     let run = fuzz("");
     run.expect(run.stdout.contains(" reachable branches covered ("), "proofs at the end of the campaign");
-    // Each branch that a test takes must be possible in the translation.
+    // The translation must allow each branch that a test takes.
     let run = dir.penfuzz("prove out --check").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     run.expect(run.stdout.contains(" 0 unknown, 0 without a query, 0 contradictions"), "no contradiction");
 }
 
-/// Branches of `guarded.c` that lcov counts on the emitted tests: all, and those that are taken.
+/// Returns the number of branches of `guarded.c` that lcov counts on the emitted tests: all, and taken.
 fn counted_by_lcov(dir: &Dir) -> (usize, usize) {
     let programs = dir.files("out/tests");
     let build = build_line(&String::from_utf8_lossy(&programs["test_guarded.c"]));

@@ -1,7 +1,9 @@
-//! Proofs against executions, on programs that a generator makes of a number: what a run takes must be possible in the
-//! translation, what is proved must never be taken, and a proved branch that is made feasible must lose its proof.
+//! Proofs compared with executions, on programs that a generator makes from a number. The translation must allow every
+//! branch that a run takes, no run may take a branch that is proved infeasible, and a proved branch that is made
+//! feasible must lose its proof.
 //!
-//! `PENFUZZ_RANDOM_PROGRAMS=FROM-TO` are the numbers of the programs, for longer runs than that of the tests.
+//! The environment variable `PENFUZZ_RANDOM_PROGRAMS=FROM-TO` gives the numbers of the programs, for longer runs than
+//! that of the tests.
 
 use std::{ffi::OsString, fmt::Write};
 
@@ -12,9 +14,9 @@ use crate::{
     support::{Dir, is_covered},
 };
 
-/// Programs of a test run.
+/// Numbers of the programs of a test run.
 const PROGRAMS: std::ops::Range<u64> = 1..5;
-/// Proved branches of a program that are made feasible.
+/// Number of proved branches per program that are made feasible.
 const MUTANTS: usize = 2;
 
 /// `SplitMix64`.
@@ -54,7 +56,7 @@ impl Generator {
         }
     }
 
-    /// Without overflow: C leaves it undefined, and compilers exploit it.
+    /// An integer expression without overflow, which C leaves undefined and compilers exploit.
     fn int(&mut self, depth: u32) -> String {
         if depth == 0 || self.below(3) == 0 {
             let index = self.below(4);
@@ -85,7 +87,7 @@ impl Generator {
         }
     }
 
-    /// About half of them are always true or always false.
+    /// A condition; about half of them are always true or always false.
     fn condition(&mut self) -> String {
         let order = self.one_of(&["<", ">", "<=", ">=", "==", "!="]);
         match self.below(8) {
@@ -139,8 +141,8 @@ impl Generator {
     }
 }
 
-/// The program with this number. `-DMUTATE=K -DTAKEN=T` and the bits of arguments (`X`, `N`, `U`) make guard K come out
-/// as T for these.
+/// Returns the program with this number. `-DMUTATE=K -DTAKEN=T` and the bits of arguments (`X`, `N`, `U`) give guard K
+/// the value T for these arguments.
 fn program(number: u64) -> String {
     let mut made = Generator { state: number, guards: 0, text: String::new() };
     while made.guards < 6 {
@@ -178,7 +180,7 @@ fn places(report: &Report, is: impl Fn(&penfuzz_report::Branch) -> bool) -> Vec<
     branches.filter(|(_, b)| is(b)).map(|(s, b)| (s.line, s.column, b.outcome.clone())).collect()
 }
 
-/// Options that make the proved branch feasible: for the arguments of a test that takes the other one.
+/// Returns options that make the proved branch feasible, for the arguments of a test that takes the other branch.
 fn feasible(report: &Report, source: &str, (line, column, outcome): &Place) -> Option<String> {
     let text = source.lines().nth(*line as usize - 1)?;
     let guard = text.split("GUARD(").nth(1)?.split(',').next()?;
@@ -190,7 +192,7 @@ fn feasible(report: &Report, source: &str, (line, column, outcome): &Place) -> O
     Some(format!("--cflag -DMUTATE={guard} --cflag -DTAKEN={taken} --cflag -DX={x}ul --cflag -DN={n} --cflag -DU={u}u"))
 }
 
-/// Returns the numbers of proved branches, and of mutants.
+/// Returns the number of proved branches, and of mutants.
 fn examine(number: u64, solvers: &OsString) -> (usize, usize) {
     let dir = Dir::new();
     let source = program(number);

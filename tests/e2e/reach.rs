@@ -1,4 +1,4 @@
-//! `penfuzz reach`: paths, lines, and what it says when there is no input.
+//! `penfuzz reach`: paths, lines, and its messages if there is no input.
 
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ fn first_double(answer: &Value) -> f64 {
     f64::from_bits(u64::from_str_radix(bits.trim_start_matches("0x"), 16).expect("bits are hex"))
 }
 
-/// ME, Fig. 3 to 5: each of the four paths of FOO can be taken; that of `x <= 1` false and `y <= 4` true by 1 < x <= 2
-/// only.
+/// ME, Fig. 3 to 5: each of the four paths of FOO can be taken; the path with `x <= 1` false and `y <= 4` true only for
+/// 1 < x <= 2.
 #[test]
 fn every_path_of_the_paper_is_found_at_every_seed() {
     let (first, second) = (at("x <= 1.0"), at("y <= 4.0"));
@@ -219,7 +219,7 @@ fn a_search_begins_with_the_inputs_of_a_campaign() {
     assert!(answer["evaluations"].as_u64().is_some_and(|n| n <= kept), "one of {kept} kept inputs does it: {answer}");
 }
 
-/// What ends the process takes its evaluation along, so such an input is no answer; but it is reported.
+/// An input that ends the process also ends its evaluation, so it is not an answer; but it is reported.
 #[test]
 fn a_function_that_ends_the_process_is_told() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! What people read: few tests with simple arguments, and how close the search came to what it did not cover.
+//! Readable results: few tests with simple arguments, and how close the search came to each uncovered branch.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use penfuzz_report::{Arg, Report};
 
 use crate::support::{Dir, fixture, is_covered, quickstart};
 
-/// Significant digits of a decimal; none for zero, `nan` and `inf`.
+/// Number of significant digits of a decimal; 0 for zero, `nan` and `inf`.
 fn digits(decimal: &str) -> usize {
     let mantissa = decimal.split('e').next().unwrap_or_default();
     let figures: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     figures.trim_matches('0').len()
 }
 
-/// The bytes that `penfuzz replay` takes for these arguments.
+/// Returns the input bytes of these arguments, for `penfuzz replay`.
 fn bytes(args: &[Arg]) -> Vec<u8> {
     let of = |arg: &Arg| {
         let hex = arg.bits.strip_prefix("0x").expect("bits are hex");
@@ -23,8 +23,8 @@ fn bytes(args: &[Arg]) -> Vec<u8> {
     args.iter().flat_map(of).collect()
 }
 
-/// The branches that replaying the arguments shows, as `file:line:column  outcome`, sorted. Sites of one place look
-/// alike.
+/// Returns the branches that replaying the arguments shows, as `file:line:column  outcome`, sorted. Sites at one place
+/// are not distinguished.
 fn replayed(dir: &Dir, target: &Path, args: &[Arg]) -> Vec<String> {
     let input = dir.file("input", bytes(args));
     let run = dir.penfuzz("replay").arg(target).arg(input).exits(0);
@@ -90,7 +90,7 @@ fn a_crash_is_shown_by_its_simplest_arguments() {
     replay.expect(replay.stdout.contains(&crash.place), "a crash at the same place");
 }
 
-/// No integer has the square 35, so one branch stays open; 6 comes closest.
+/// 35 is not the square of an integer, so one branch stays open; 6 comes closest.
 const OPEN: &str = "int open(double x, int n) {
       int r = 0;
       if (x > 1e10) r += 1;
@@ -140,7 +140,7 @@ fn the_closest_inputs_outlive_a_run() {
     let target = dir.file("open.c", OPEN);
     dir.fuzz(&target, "--max-evals 20000").exits(0);
     let first = uncovered(&dir.report("out"));
-    // Not an evaluation more: what the report contains comes from the files.
+    // Runs no further evaluation: the report is made from the files.
     let run = dir.fuzz(&target, "--max-evals 20000").exits(0);
     run.expect(uncovered(&dir.report("out")) == first, "the same distances and inputs");
 }
@@ -150,11 +150,11 @@ fn shrinking_is_not_counted() {
     let dir = Dir::new();
     let run = dir.fuzz(quickstart("triangle.c"), "--search random --max-evals 100").exits(0);
     let report = dir.report("out");
-    // What is found in the last turn is evaluated once more, to be kept.
+    // Finds of the last round are evaluated once more before they are kept.
     run.expect((100..130).contains(&report.evaluations), "100 evaluations and no more");
 }
 
-/// Kills its process for 0, the first value that shrinking tries.
+/// Kills its process for 0, which is the first value that shrinking tries.
 const DEADLY: &str = "#include <signal.h>
     #include <unistd.h>
     int fatal_inputs(double x, double y) {

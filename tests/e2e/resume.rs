@@ -1,13 +1,13 @@
-//! A campaign goes on where it was left, whatever ended it, and nothing that was found is lost.
+//! A campaign resumes where it ended, whatever ended it, and no find is lost.
 
 use std::{fs, thread::sleep, time::Duration};
 
 use crate::support::{Dir, Running, fixture};
 
-/// Never done: the search has no budgets, and one branch cannot be covered.
+/// Options with which a campaign does not end: the search has no budgets, and one branch cannot be covered.
 const ENDLESS: &str = "--search random --max-time 50s";
 
-/// Starts a campaign that will not end, and waits until it has kept something.
+/// Starts a campaign that does not end, and waits until it has kept an input.
 fn endless(dir: &Dir) -> Running<'_> {
     let mut running = dir.fuzz(fixture("unreachable_in_loop.c"), ENDLESS).start();
     let (queue, state) = (dir.path("out/queue"), dir.path("out/fuzzer_stats"));
@@ -74,7 +74,7 @@ fn fresh_keeps_the_old_campaign() {
     let run = dir.fuzz(&target, "--fresh --max-evals 50").exits(0);
     run.says("starting over; the old campaign is kept in out.old1");
     run.expect(dir.files("out.old1/queue") == before, "the old queue under its new name");
-    // What is found in the last turn is evaluated once more, to be kept.
+    // Finds of the last round are evaluated once more before they are kept.
     run.expect((50..70).contains(&dir.report("out").evaluations), "a count from 0");
 }
 
@@ -108,7 +108,7 @@ fn a_damaged_state_is_set_aside() {
     run.expect(dir.report("out").branches.covered == 16, "all branches covered");
 }
 
-/// A file of half an input, as a full disk or a copy can leave it.
+/// A file with half of an input, as a full disk or an interrupted copy can leave it.
 #[test]
 fn a_damaged_input_does_no_harm() {
     let dir = Dir::new();
@@ -137,7 +137,7 @@ fn kill_9_of_the_whole_group() {
     run.expect(dir.report("out").stop_reason == "max-time", "a report");
 }
 
-/// The worker alone is killed, as the kernel does it when memory is short: the supervisor starts another.
+/// Only the worker is killed, as the kernel does when memory is short: the supervisor starts another.
 #[test]
 fn kill_9_of_the_worker() {
     let dir = Dir::new();
@@ -166,7 +166,7 @@ fn a_second_campaign_is_refused_with_the_first_one_s_number() {
     drop(running.wait());
 }
 
-/// The worker must not outlive its supervisor and hold the lock.
+/// The worker must not outlive its supervisor and keep the lock.
 #[test]
 fn kill_9_of_the_supervisor_releases_the_lock() {
     let dir = Dir::new();

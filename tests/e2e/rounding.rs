@@ -1,4 +1,4 @@
-//! `--rounding all`: the rounding mode is one more argument, in the search, in every report and in replays.
+//! `--rounding all`: the rounding mode is an additional argument, in the search, in every report and in replays.
 
 use penfuzz_report::Report;
 
@@ -7,7 +7,7 @@ use crate::{
     support::{Dir, fixture, open_branches},
 };
 
-/// The C names of the modes in which a report's tests call the function.
+/// Returns the C names of the rounding modes of a report's tests.
 fn modes(report: &Report) -> Vec<String> {
     report.tests.iter().map(|t| t.args.last().expect("a mode").decimal.clone()).collect()
 }
@@ -64,7 +64,7 @@ fn flags_that_the_caller_has_raised_are_an_input_too() {
     let found = modes(&report);
     assert!(found.iter().any(|m| m.ends_with(", flags raised")), "{found:?}");
     assert!(found.iter().any(|m| !m.ends_with("raised")), "{found:?}");
-    // A function that reads no flags is called without them.
+    // A function that does not read exception flags is called without raised flags.
     dir.fuzz(fixture("rounding.c"), "--rounding all --fresh").exits(0);
     let found = modes(&dir.report("out"));
     assert!(found.iter().all(|m| !m.contains("raised")), "{found:?}");

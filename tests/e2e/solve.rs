@@ -1,4 +1,4 @@
-//! `penfuzz solve`: models of formulas, checked by a solver as well, and what is no formula.
+//! `penfuzz solve`: models of formulas, which a solver checks as well, and inputs that are not formulas.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -10,12 +10,12 @@ fn formula(name: &str) -> PathBuf {
     fixture("formulas").join(name)
 }
 
-/// The object that `--json` prints.
+/// Returns the object that `--json` prints.
 fn answer(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stdout))
 }
 
-/// The first of these solvers that is installed.
+/// Returns the first of these solvers that is installed.
 fn solver() -> Option<PathBuf> {
     let path = std::env::var_os("PENFUZZ_SOLVERS").or_else(|| std::env::var_os("PATH"))?;
     let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -27,7 +27,7 @@ fn solver() -> Option<PathBuf> {
     found
 }
 
-/// The text of the file with the model's definitions in the place of its declarations.
+/// Returns the text of the file, with its declarations replaced by the definitions of the model.
 fn with_model(text: &str, model: &str) -> String {
     let declarations: Vec<&str> = text.lines().filter(|l| l.starts_with("(declare-")).collect();
     let definitions = model.trim().strip_prefix("(model").and_then(|m| m.strip_suffix(')')).expect("a model");
@@ -95,7 +95,7 @@ fn unsat_needs_two_solvers() {
     }
 }
 
-/// A solver's model is checked, and one that does not satisfy the formula is not believed.
+/// A solver's model is checked, and rejected if it does not satisfy the formula.
 #[test]
 fn a_solver_that_lies_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;

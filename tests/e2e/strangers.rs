@@ -1,5 +1,5 @@
-//! What other users, other people's files, a hostile target and a closed pipe can do to penfuzz: docs/security.md lists
-//! the threats and the tests here that show what holds them.
+//! Threats by other users, foreign files, a hostile target and closed pipes. docs/security.md lists the threats, and
+//! for each the tests in this module that show the protection.
 
 #[path = "strangers/directories.rs"]
 mod directories;

@@ -1,4 +1,4 @@
-//! Campaigns that ask solvers when they find nothing new.
+//! Campaigns that call solvers when they make no progress.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Dir, fixture, line_of},
 };
 
-/// A campaign of a minute at most; how long it took.
+/// Runs a campaign of at most a minute; returns the report and the time it took.
 fn fuzz(dir: &Dir, function: &str, solvers: &std::ffi::OsStr) -> (Report, Duration) {
     let began = Instant::now();
     dir.fuzz(fixture("unreachable.c"), &format!("-f {function} --max-time 60s"))
@@ -27,12 +27,12 @@ fn a_campaign_ends_when_the_rest_is_proved() {
     assert_eq!(report.branches.covered, report.branches.reachable(), "{:?}", report.branches);
     assert_eq!(report.stop_reason, "saturated");
     assert!(report.seconds < 55.0 && time < Duration::from_secs(59), "{} s of search, {time:?}", report.seconds);
-    // `penfuzz prove` asks again about all open branches, and proves the same four.
+    // `penfuzz prove` tries all open branches again, and proves the same four.
     let again = dir.penfuzz("prove out").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     again.expect(again.stdout.contains("12 of 12 reachable branches covered, 4 proved unreachable"), "the totals");
 }
 
-/// The same campaign once more, for five seconds at most and without a solver.
+/// Resumes the same campaign for at most five seconds, without a solver.
 fn resumed(dir: &Dir) -> Report {
     let nowhere = stand_ins(dir, &[]);
     dir.fuzz(fixture("unreachable.c"), "-f floats --max-time 5s").env("PENFUZZ_SOLVERS", nowhere).exits(0);
@@ -49,14 +49,14 @@ fn a_campaign_that_is_resumed_goes_on_with_what_is_proved() {
     assert_eq!(after.stop_reason, "saturated", "nothing is left to search for");
     let proofs = |report: &Report| report.proved().map(|(_, _, proof)| proof.clone()).collect::<Vec<_>>();
     assert_eq!(proofs(&after), proofs(&before));
-    // Without its query nothing is stated of a branch.
+    // Without its query file, a proof does not count.
     let file = before.proved().map(|(_, _, proof)| proof.file.clone()).next().unwrap();
     std::fs::remove_file(dir.path("out").join(file)).unwrap();
     let less = resumed(&dir);
     assert_eq!((less.branches.proved_unreachable, less.stop_reason.as_str()), (3, "max-time"));
 }
 
-/// Other code with the same lines and conditions is the same campaign.
+/// Code with the same lines and conditions but other constants continues the same campaign.
 #[test]
 fn what_is_proved_of_other_code_does_not_count() {
     let Some(solvers) = solvers() else { return };
@@ -128,7 +128,7 @@ fn a_solver_that_had_no_answer_in_time_is_asked_again() {
     );
 }
 
-/// Searches so little that the branch behind the loop stays open, then proves.
+/// Runs a search so short that the branch after the loop stays open, then proves.
 fn after_loop(dir: &Dir, function: &str, solvers: &std::ffi::OsStr) -> Report {
     let run = dir
         .penfuzz("prove")
@@ -149,7 +149,7 @@ fn models_of_branches_behind_loops_come_from_their_first_rounds() {
     }
 }
 
-/// An execution takes the branch after 23 rounds of the loop, and none does after few: that must not count as a proof.
+/// The branch is taken after 23 iterations of the loop, but never after few: the latter must not count as a proof.
 #[test]
 fn what_few_rounds_do_not_take_is_not_proved() {
     let Some(solvers) = solvers() else { return };

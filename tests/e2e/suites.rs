@@ -1,4 +1,4 @@
-//! Suites made from a function table, and structures that a function fills in.
+//! Suites generated from a function table, and structures that a function fills in.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ setup = ["setup.c"]
 files = ["*.c", "!broken.c"]
 "#;
 
-/// A directory with sources, a recipe and the suite that penfuzz made of it.
+/// Creates a directory with sources, a recipe, and the suite that penfuzz generates from it.
 fn generated() -> Dir {
     let dir = Dir::new();
     for name in ["result_struct.c", "floats.c", "unsupported.c", "broken.c"] {

@@ -1,5 +1,5 @@
-//! A directory, and penfuzz run in it. A failed expectation prints the directory's listing, the status and both
-//! streams.
+//! A temporary directory, and penfuzz run in it. A failed expectation prints the directory's listing, the status and
+//! both streams.
 
 use std::{
     collections::BTreeMap,
@@ -20,12 +20,12 @@ use std::{
 use penfuzz_report::{Branch, Report, Status, json};
 use tempfile::TempDir;
 
-/// No test waits longer for one run of penfuzz; a loaded machine needs a few seconds for the slowest.
+/// Time limit of a run of penfuzz; on a loaded machine the slowest run needs a few seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// For a test that cannot run because something is missing: a package or a privilege, which `what` names in a sentence,
-/// and why it is missed. With `CI` set in the environment the test fails; otherwise the sentence is printed, and the
-/// test returns.
+/// Skips a test that cannot run because something is missing. `what` names a package or a privilege, and the second
+/// argument why it is missing. With `CI` set in the environment the test fails; otherwise the message is printed, and
+/// the test returns.
 #[track_caller]
 pub fn skip(what: &str, why: &str) {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
@@ -33,12 +33,12 @@ pub fn skip(what: &str, why: &str) {
     eprintln!("skipped: {what} is missing: {}", why.trim());
 }
 
-/// A file of `tests/fixtures`. Used where it lies, so that all tests share what is compiled of it.
+/// Returns the path of a file of `tests/fixtures`. It is not copied, so that all tests share what is compiled from it.
 pub fn fixture(name: &str) -> PathBuf {
     workspace().join("tests/fixtures").join(name)
 }
 
-/// A file of `harnesses/quickstart`.
+/// Returns the path of a file of `harnesses/quickstart`.
 pub fn quickstart(name: &str) -> PathBuf {
     workspace().join("harnesses/quickstart").join(name)
 }
@@ -47,7 +47,7 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 
-/// The first line, from 1, that holds `text`.
+/// Returns the first line, from 1, that contains `text`.
 pub fn line_of(file: &Path, text: &str) -> usize {
     let all = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let found = all.lines().position(|l| l.contains(text));
@@ -65,17 +65,17 @@ pub fn pen_cc() -> PathBuf {
 pub struct Dir(TempDir);
 
 impl Dir {
-    /// An empty one.
+    /// Creates an empty directory.
     pub fn new() -> Self {
         Self(TempDir::new().expect("a temporary directory can be made"))
     }
 
-    /// A path in it.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Writes a file in it, with the directories it needs.
+    /// Writes a file in the directory, and creates its parent directories.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a file lies in a directory")).expect("directories can be made");
@@ -83,23 +83,23 @@ impl Dir {
         path
     }
 
-    /// Writes a file in it that only this user can read.
+    /// Writes a file in the directory that only this user can read.
     pub fn secret(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.file(name, content);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("the mode of an own file can be set");
         path
     }
 
-    /// penfuzz with `arguments` separated by white space.
+    /// Prepares a run of penfuzz with `arguments` separated by white space.
     pub fn penfuzz(&self, arguments: &str) -> Penfuzz<'_> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_penfuzz"));
         command
             .current_dir(self.0.path())
-            // Shared, so that each fixture is compiled once.
+            // All tests share a cache, so that each fixture is compiled once.
             .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
-            // With the key that marks campaigns as the user's own.
+            // Holds the key that marks campaigns as the user's own.
             .env("XDG_STATE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("state"))
-            // No solver: what a campaign reports does not depend on what is installed.
+            // No solver: reports must not depend on the installed solvers.
             .env("PENFUZZ_SOLVERS", "")
             .env_remove("PEN_CC_CLANG")
             .env_remove("PEN_CC_CLANGXX")
@@ -108,12 +108,12 @@ impl Dir {
         Penfuzz { dir: self, command }
     }
 
-    /// penfuzz on a target, with the output in `out`.
+    /// Prepares a run of penfuzz on a target, with the output in `out`.
     pub fn fuzz(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
         self.penfuzz("").arg(target).args("-o out").args(arguments)
     }
 
-    /// Runs another program here, which must succeed; its standard output.
+    /// Runs another program in the directory, which must succeed; returns its standard output.
     pub fn other(&self, command: &mut Command) -> String {
         let shown = format!("{command:?}");
         let output = command.current_dir(self.0.path()).output().unwrap_or_else(|e| panic!("{shown}: {e}"));
@@ -128,12 +128,12 @@ impl Dir {
         text(&output.stdout)
     }
 
-    /// The report in the output directory `name`.
+    /// Returns the report in the output directory `name`.
     pub fn report(&self, name: &str) -> Report {
         json::read(&self.path(name).join(json::FILE)).unwrap_or_else(|e| panic!("{e}\n{}", self.listing()))
     }
 
-    /// Names and contents of the files in a directory.
+    /// Returns the names and contents of the files in a directory.
     pub fn files(&self, name: &str) -> BTreeMap<String, Vec<u8>> {
         let path = self.path(name);
         let entries = fs::read_dir(&path).unwrap_or_else(|e| panic!("{}: {e}\n{}", path.display(), self.listing()));
@@ -143,7 +143,7 @@ impl Dir {
             .collect()
     }
 
-    /// Waits until no process holds the output directory `name`: killed ones take a moment to die.
+    /// Waits until no process holds the lock of the output directory `name`; killed processes take a moment to end.
     pub fn until_unlocked(&self, name: &str) {
         let path = self.path(name).join(".lock");
         let lock = File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -173,7 +173,7 @@ fn list(dir: &Path, depth: usize, out: &mut String) {
     }
 }
 
-/// Process ids and names of the children of a process.
+/// Returns the process ids and names of the children of a process.
 pub fn children(of: u32) -> Vec<(u32, String)> {
     let child = |entry: fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -186,39 +186,39 @@ pub fn children(of: u32) -> Vec<(u32, String)> {
     fs::read_dir("/proc").expect("there is /proc").flatten().filter_map(child).collect()
 }
 
-/// System V segments that one of these processes made.
+/// Returns the number of System V segments that one of these processes created.
 pub fn shared_memory_of(pids: &[u32]) -> usize {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let maker = |line: &str| line.split_whitespace().nth(4)?.parse::<u32>().ok();
     text.lines().filter(|line| maker(line).is_some_and(|pid| pids.contains(&pid))).count()
 }
 
-/// penfuzz, about to be run.
+/// A run of penfuzz that is not yet started.
 pub struct Penfuzz<'a> {
     dir: &'a Dir,
     command: Command,
 }
 
 impl<'a> Penfuzz<'a> {
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg);
         self
     }
 
-    /// More arguments, separated by white space.
+    /// Adds arguments, separated by white space.
     pub fn args(mut self, arguments: &str) -> Self {
         self.command.args(arguments.split_whitespace());
         self
     }
 
-    /// An environment variable.
+    /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// With this umask.
+    /// Sets the umask.
     pub fn umask(mut self, mask: libc::mode_t) -> Self {
         // SAFETY: umask may be called between fork and exec.
         unsafe {
@@ -230,7 +230,7 @@ impl<'a> Penfuzz<'a> {
         self
     }
 
-    /// In a network namespace.
+    /// Runs it in a network namespace.
     pub fn within(mut self, namespace: &str) -> Self {
         let inner = &self.command;
         let mut outer = Command::new("ip");
@@ -248,14 +248,15 @@ impl<'a> Penfuzz<'a> {
         self
     }
 
-    /// Starts it in a process group of its own.
+    /// Starts it in its own process group.
     pub fn start(mut self) -> Running<'a> {
         let stream = || tempfile::tempfile().expect("a temporary file can be made");
         let (stdout, stderr) = (stream(), stream());
         let line = format!("{:?}", self.command);
         let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
-        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in its background,
-        // SIGHUP by nohup. SAFETY: signal may be called between fork and exec.
+        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in the background, SIGHUP
+        // by nohup.
+        // SAFETY: signal may be called between fork and exec.
         unsafe {
             self.command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
@@ -274,12 +275,12 @@ impl<'a> Penfuzz<'a> {
         Running { dir: self.dir, line, child, stdout, stderr }
     }
 
-    /// Runs it to its end.
+    /// Runs it and waits for its end.
     pub fn run(self) -> Run<'a> {
         self.start().wait()
     }
 
-    /// Runs it to its end, which must be this exit status.
+    /// Runs it and waits for its end; the exit status must be `status`.
     pub fn exits(self, status: i32) -> Run<'a> {
         let run = self.run();
         run.expect(run.status.code() == Some(status), &format!("exit status {status}"));
@@ -288,13 +289,13 @@ impl<'a> Penfuzz<'a> {
 }
 
 impl From<Penfuzz<'_>> for Command {
-    /// For tests with streams of their own.
+    /// For tests that redirect the standard streams themselves.
     fn from(penfuzz: Penfuzz<'_>) -> Self {
         penfuzz.command
     }
 }
 
-/// penfuzz, running.
+/// A running penfuzz.
 pub struct Running<'a> {
     dir: &'a Dir,
     line: String,
@@ -304,28 +305,28 @@ pub struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// The number of the process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal to the process alone.
+    /// Sends a signal to the process only.
     pub fn signal(&self, signal: i32) {
         self.kill(self.child.id().cast_signed(), signal);
     }
 
-    /// Sends a signal to the process and all it has started, as a terminal does.
+    /// Sends a signal to the process group, as a terminal does.
     pub fn signal_group(&self, signal: i32) {
         self.kill(-self.child.id().cast_signed(), signal);
     }
 
     fn kill(&self, to: i32, signal: i32) {
-        // SAFETY: a plain system call on a process of ours that was not waited for yet.
+        // SAFETY: a plain system call on our own process, which has not been waited for yet.
         let answer = unsafe { libc::kill(to, signal) };
         assert_eq!(answer, 0, "{}: has ended before signal {signal}", self.line);
     }
 
-    /// Waits until something holds.
+    /// Waits until `holds` returns true.
     pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !holds() {
@@ -339,18 +340,18 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits until standard error holds this text.
+    /// Waits until standard error contains this text.
     pub fn until_said(&mut self, text: &str) {
         let stderr = self.stderr.try_clone().expect("a descriptor can be copied");
         self.until(&format!("`{text}` on standard error"), || {
             let mut said = vec![0; 64 * 1024];
-            // At a place of its own: the descriptor's is the child's too.
+            // Reads at an explicit offset: the child shares the descriptor's own offset.
             let n = stderr.read_at(&mut said, 0).expect("a temporary file can be read");
             String::from_utf8_lossy(&said[..n]).contains(text)
         });
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub fn wait(mut self) -> Run<'a> {
         let deadline = Instant::now() + PATIENCE;
         let mut late = false;
@@ -383,7 +384,7 @@ fn content(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How a run ended and what it said.
+/// A finished run: its exit status and its output.
 pub struct Run<'a> {
     dir: &'a Dir,
     line: String,
@@ -393,7 +394,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Fails with everything there is to know, unless `holds`.
+    /// Panics with the status, the output and the directory listing unless `holds`.
     #[track_caller]
     pub fn expect(&self, holds: bool, what: &str) {
         assert!(
@@ -408,7 +409,7 @@ impl Run<'_> {
         );
     }
 
-    /// Standard error must hold this text.
+    /// Standard error must contain this text.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
         self.expect(self.stderr.contains(text), &format!("`{text}` on standard error"));
@@ -416,12 +417,12 @@ impl Run<'_> {
     }
 }
 
-/// Was the branch taken by any evaluation?
+/// Whether any evaluation has taken the branch.
 pub fn is_covered(branch: &Branch) -> bool {
     matches!(branch.status, Status::Covered | Status::Saturated | Status::CoveredByCrash)
 }
 
-/// The branches that were not taken, as `line outcome`.
+/// Returns the branches that were not taken, as `line outcome`.
 pub fn open_branches(report: &Report) -> Vec<String> {
     let of = |s: &penfuzz_report::Site| -> Vec<String> {
         s.branches.iter().filter(|b| !is_covered(b)).map(|b| format!("{} {}", s.line, b.outcome)).collect()

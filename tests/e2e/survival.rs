@@ -1,10 +1,10 @@
-//! A campaign resumes after kills, with damaged files, and beside orphaned processes, and nothing is lost.
+//! A campaign resumes after kills, with damaged files, and while orphaned processes run, and no find is lost.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, thread::sleep, time::Duration};
 
 use crate::support::{Dir, fixture, is_covered};
 
-/// A pseudo-random generator: every run has the same kills and damages.
+/// A pseudo-random generator with a fixed seed: every run has the same kills and damages.
 struct Chance(u64);
 
 impl Chance {
@@ -14,14 +14,14 @@ impl Chance {
     }
 }
 
-/// Contents of the files that hold inputs, wherever they lie.
+/// Returns the contents of all files that hold inputs, in any directory.
 fn inputs(dir: &Dir) -> BTreeSet<Vec<u8>> {
     let folders = ["queue", "pending", "crashes", "hangs", "set-aside/queue", "set-aside/pending"];
     let all = folders.iter().filter(|f| dir.path("out").join(f).is_dir()).flat_map(|f| dir.files(&format!("out/{f}")));
     all.filter(|(name, _)| name.starts_with("id:")).map(|(_, bytes)| bytes).collect()
 }
 
-/// The branches that the report says were taken.
+/// Returns the branches that the report lists as taken.
 fn covered(dir: &Dir) -> BTreeSet<(usize, String)> {
     let of = |(i, s): (usize, penfuzz_report::Site)| {
         s.branches.into_iter().filter(is_covered).map(move |b| (i, b.outcome)).collect::<Vec<_>>()
@@ -130,7 +130,7 @@ fn a_state_with_impossible_numbers() {
 fn a_lock_that_only_an_orphan_holds_is_taken_over() {
     let dir = Dir::new();
     dir.fuzz(fixture("floats.c"), "--max-evals 20").exits(0);
-    // As a process has it that the campaign started and that outlives it.
+    // Takes the lock like a process that the campaign started and that outlives it.
     let lock = fs::File::open(dir.path("out/.lock")).expect("the lock file is there");
     lock.try_lock().expect("nobody holds it");
     let run = dir.fuzz(fixture("floats.c"), "").exits(0);
@@ -140,7 +140,8 @@ fn a_lock_that_only_an_orphan_holds_is_taken_over() {
 
 #[test]
 fn interrupted_ten_times_covers_what_one_run_covers() {
-    // The budget suffices: the generator starts anew, so where chance decides, the covered sets may differ.
+    // The budget must suffice to cover everything: a resumed campaign restarts its random generator, so covered sets
+    // could differ otherwise.
     let name = "unreachable_in_loop.c";
     for (seed, search) in [(1, "random"), (2, "targeted")] {
         let arguments = &format!("--search {search} --seed 3 --max-evals 3000000");

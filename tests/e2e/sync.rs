@@ -4,7 +4,7 @@ use std::{fs::File, time::Duration};
 
 use crate::support::{Dir, Penfuzz, is_covered};
 
-/// A scrambled equality, which no search finds, and one that ends no campaign.
+/// A scrambled equality, which no search solves, and a second one, which keeps the campaign from ending.
 const SOURCE: &str = "
 int scrambled(unsigned a, unsigned b) {
     unsigned h = (a ^ (a >> 15)) * 0x2c1b3c6du;
@@ -16,7 +16,7 @@ int scrambled(unsigned a, unsigned b) {
 }
 ";
 
-/// Takes the first branch: all is zero.
+/// An input of zeros, which takes the first branch.
 const ZEROS: [u8; 8] = [0; 8];
 
 fn random<'a>(dir: &'a Dir, arguments: &str) -> Penfuzz<'a> {
@@ -24,7 +24,7 @@ fn random<'a>(dir: &'a Dir, arguments: &str) -> Penfuzz<'a> {
     dir.fuzz("scrambled.c", "--search random -q").args(arguments)
 }
 
-/// Writes an input that is a minute old: nobody is still writing it.
+/// Writes an input and sets its time a minute back, so that it counts as completely written.
 fn settled(dir: &Dir, name: &str, bytes: &[u8]) {
     let path = dir.file(name, bytes);
     let old = std::time::SystemTime::now() - Duration::from_mins(1);
@@ -83,7 +83,7 @@ fn a_file_is_no_corpus() {
     random(&dir, "--sync a").exits(1).says("a is no directory; give the corpus of another fuzzer as --sync");
 }
 
-/// Else each worker would import it again and die.
+/// Otherwise each worker would import the input again and be killed.
 #[test]
 fn an_input_that_kills_workers_is_not_imported_for_ever() {
     let dir = Dir::new();

@@ -100,7 +100,7 @@ fn a_libfuzzer_harness() {
     run.expect(report.function == "LLVMFuzzerTestOneInput", "the harness chosen by itself");
     run.expect(report.branches.total == 6, "the branches of all functions");
     run.expect(report.crashes.len() == 1 && report.crashes[0].place.contains("check"), "the crash in check");
-    // Inputs have one length, so only `size < sizeof xy` is out of reach.
+    // All inputs have the same length, so only `size < sizeof xy` is infeasible.
     run.expect(open_branches(&report).len() <= 1, &format!("one open branch at most: {:?}", open_branches(&report)));
 }
 
@@ -139,7 +139,7 @@ fn seeds_are_tried_first() {
     );
 }
 
-/// A clang whose bitcode the clang of the build reads.
+/// A clang whose bitcode the clang of the build can read.
 fn clang() -> Option<PathBuf> {
     let names = [format!("clang-{}", penfuzz_cc::LLVM_MAJOR), "clang".to_owned()];
     names
@@ -208,14 +208,14 @@ fn a_changed_source_is_compiled_again() {
     run.expect(dir.report("new").branches.total == 4, "the branches of the new header");
 }
 
-/// Bytes that a process has read so far.
+/// Returns the number of bytes that a process has read so far.
 fn bytes_read(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).expect("the kernel counts what a process reads");
     let count = text.lines().find_map(|l| l.strip_prefix("rchar: "));
     count.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Most of a large target is debug information, which a campaign does not need to begin.
+/// Most of a large target is debug information, which is not needed to start a campaign.
 #[test]
 fn a_large_target_is_not_read_as_a_whole() {
     const SIZE: u64 = 48 << 20;

@@ -1,4 +1,4 @@
-//! Crashes and hangs: a stack for each, one entry per place over all clients.
+//! Crashes and hangs: a stack for each, and one entry per place over all clients.
 
 use penfuzz_report::Finding;
 use serde_json::Value;
@@ -14,9 +14,9 @@ fn only_crash(dir: &Dir) -> Finding {
     report.crashes[0].clone()
 }
 
-/// The functions of a stack, of the target only.
+/// Returns the functions of a stack that belong to the target.
 fn functions(stack: &[String]) -> Vec<&str> {
-    // Of a library there is the file or an offset.
+    // Frames of a library have a file or an offset instead.
     let of_target = stack.iter().filter(|f| !f.contains(".so"));
     of_target.filter_map(|f| f.split(" (").next()).collect()
 }
@@ -73,7 +73,7 @@ fn a_stack_that_is_used_up() {
     run.expect(crash.stack.len() < 8, &format!("few lines, are {:#?}", crash.stack));
 }
 
-/// Return addresses are overwritten, then it faults: nothing of the stack can be believed.
+/// The function overwrites return addresses, then faults: the whole stack is unreliable.
 #[test]
 fn a_stack_that_is_destroyed() {
     let dir = Dir::new();
@@ -98,7 +98,7 @@ fn a_stack_that_is_destroyed() {
     run.expect(report.crashes.iter().any(is_told), &format!("at least the place in {:#?}", report.crashes));
 }
 
-/// No code lies where it jumps to: only who called can tell two such crashes apart.
+/// There is no code at the jump's destination, so only the callers distinguish two such crashes.
 #[test]
 fn calls_through_null_pointers_are_told_apart() {
     let dir = Dir::new();
@@ -111,7 +111,7 @@ fn calls_through_null_pointers_are_told_apart() {
            return x;
          }",
     );
-    // Optimized code has one call for both.
+    // Optimized code would have one call for both.
     let run = dir.fuzz(&target, "--cflag -O0").exits(3);
     let report = dir.report("out");
     run.expect(report.crashes.len() == 2, &format!("two places, are {:#?}", report.crashes));
@@ -122,7 +122,7 @@ fn calls_through_null_pointers_are_told_apart() {
     }
 }
 
-/// One function aborts for all errors of the program: its callers distinguish them.
+/// The program calls one function that aborts for all errors; its callers distinguish them.
 #[test]
 fn aborts_are_distinguished_by_their_callers() {
     let dir = Dir::new();
@@ -136,7 +136,7 @@ fn aborts_are_distinguished_by_their_callers() {
            return x;
          }",
     );
-    // Optimized code has one call for both.
+    // Optimized code would have one call for both.
     let run = dir.fuzz(&target, "--cflag -O0").exits(3);
     let report = dir.report("out");
     run.expect(report.crashes.len() == 2, &format!("two places, are {:#?}", report.crashes));
@@ -151,7 +151,8 @@ fn hangs_have_stacks() {
     let dir = Dir::new();
     let target = dir.file(
         "slow.c",
-        "__attribute__((noinline)) static double spin(double x) { volatile double y = x; while (y > 0.0) y = x; return y; }
+        "__attribute__((noinline)) static double spin(double x) { volatile double y = x; while (y > 0.0) y = x; \
+         return y; }
          double slow(double x) { if (x == 123.25) return spin(x) + 1.0; return x; }",
     );
     let run = dir.fuzz(&target, "").exits(3);
@@ -169,7 +170,7 @@ fn places_of_all_clients_are_one_table() {
         dir.penfuzz(&format!("-o {out} --seed {seed}")).arg(&target).exits(3);
     }
     farm(&dir, "a", "b");
-    // Of another fuzzer: nobody has noted what it does. The second one is no crash at all.
+    // Inputs of another fuzzer, without stored results. The second one is not a crash.
     dir.file("farm/afl/queue/id:000000,orig:x", 1.0f64.to_le_bytes());
     dir.file("farm/afl/crashes/id:000000,sig:11", 1000.25f64.to_le_bytes());
     dir.file("farm/afl/crashes/id:000001,sig:11", 1.0f64.to_le_bytes());
@@ -183,7 +184,7 @@ fn places_of_all_clients_are_one_table() {
     run.expect(found["returning"] == serde_json::json!(["afl/crashes/id:000001,sig:11"]), "the one that returns");
     let text = dir.penfuzz("triage farm").exits(3);
     text.expect(text.stdout.contains("1 crash and 0 hangs at distinct places, by 3 inputs"), "the headline");
-    // The replay command as it is printed.
+    // The replay command in its printed form.
     let line = place["replay"].as_str().expect("a command");
     let again = dir.penfuzz(line.strip_prefix("penfuzz ").expect("penfuzz first")).exits(3);
     again.expect(again.stdout.contains("SIGSEGV"), "the crash again");
@@ -197,7 +198,7 @@ fn nothing_failed() {
     run.expect(run.stdout.contains("0 crashes and 0 hangs"), "none");
 }
 
-/// An input that kills its process has no stack, but a place, an entry and a command.
+/// An input that kills its process has no stack, but still a place, an entry and a command.
 #[test]
 fn deadly_inputs_are_one_entry() {
     let dir = Dir::new();

@@ -1,6 +1,6 @@
-//! What penfuzz claims is so outside penfuzz: each evaluation is as the first one, outcomes mean what the source says,
-//! other compilers build the emitted tests, which take what is claimed, gcov counts the same, and the files for other
-//! programs are what their formats ask for.
+//! penfuzz's claims, checked by other programs: each evaluation behaves like the first one, outcomes have the meaning
+//! of the source, other compilers build the emitted tests, which take the claimed branches, gcov counts the same, and
+//! files for other programs conform to their formats.
 
 #[path = "truth/arguments.rs"]
 mod arguments;

@@ -1,4 +1,4 @@
-//! Campaigns are watched: `penfuzz status`, `--monitor`, `report.html`.
+//! Monitoring of campaigns: `penfuzz status`, `--monitor`, `report.html`.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Dir, Running, fixture, quickstart};
 
-/// A campaign that does not end by itself, once its status is there.
+/// Starts a campaign that does not end by itself, and waits for its status.
 fn searching<'a>(dir: &'a Dir, arguments: &str) -> Running<'a> {
     let target = fixture("unreachable_in_loop.c");
     let mut running = dir.fuzz(target, "--search random --max-time 50s").args(arguments).start();
@@ -39,7 +39,7 @@ fn the_status_of_a_running_campaign() {
     assert!(text.starts_with(&format!("out: running (process {pid})\n")), "{text}");
 }
 
-/// As soon as the crash is found, and not only in the report at the end.
+/// The status contains the branch as soon as the crash is found, not only in the report at the end.
 #[test]
 fn the_status_has_what_only_crashes_cover() {
     let dir = Dir::new();
@@ -143,7 +143,7 @@ fn json_lines() {
     run.expect(last.stop_reason == "max-time" && last.evaluations == report.evaluations, "the report's figures");
 }
 
-/// Standard error is a file here.
+/// Here standard error is a file.
 #[test]
 fn a_dashboard_needs_a_terminal() {
     let dir = Dir::new();
@@ -184,7 +184,7 @@ fn the_page_of_a_running_campaign_loads_itself_again() {
     assert!(text.contains("http-equiv=\"refresh\""), "the page is loaded again");
 }
 
-/// Once a second, so that a status is never much older.
+/// The status is written once a second, so that it is never much older.
 #[test]
 fn the_status_is_written_again_and_again() {
     let dir = Dir::new();

@@ -1,6 +1,5 @@
-//! Projects that are built as their users build them, by `autotools`, `CMake`, Meson and `make`, with pen-cc as the
-//! compiler: their functions are listed, one is tested, and the emitted test is built by the printed command and
-//! passes.
+//! Projects built as their users build them, by `autotools`, `CMake`, Meson and `make`, with pen-cc as the compiler.
+//! Their functions are listed, one is tested, and the emitted test is built by the printed command and passes.
 
 use std::{fs, path::Path, process::Command};
 
@@ -59,7 +58,7 @@ fn cjson_is_built_by_cmake_for_debugging_and_for_release() {
 fn double_conversion_is_built_by_cmake_for_release() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     build("double-conversion", directory.path());
-    // It is static, and in a namespace.
+    // The function is static and in a namespace.
     function_is_tested(&directory.path().join("libdouble-conversion.so"), "double_conversion::HexCharValue", 6);
 }
 
@@ -69,11 +68,11 @@ fn serd_is_built_by_meson() {
     build("serd", directory.path());
     let library = directory.path().join("libserd-0.so");
     function_is_tested(&library, "serd_node_new_decimal", 10);
-    // It is static.
+    // The function is static.
     function_is_tested(&library, "serd_digits", 2);
 }
 
-/// Its version script hides every symbol that is not the library's own.
+/// The library's version script hides every symbol that is not the library's own.
 #[test]
 fn libmseed_is_built_by_make() {
     let directory = tempfile::tempdir().expect("a temporary directory");

@@ -1,11 +1,11 @@
-//! What penfuzz claims on real libraries is what gcov counts on the tests that it emits, and these tests build and
-//! pass. What they do is possible for solvers.
+//! Claims of penfuzz about real libraries: the covered branches are those that gcov counts on the emitted tests, which
+//! build and pass; and the solvers' translation allows the behaviour of the tests.
 
 use std::process::Command;
 
 use crate::{penfuzz, root, run};
 
-/// Functions that are drawn of each library. `harnesses/lib/claims.py` without a draw checks all.
+/// Number of functions that are drawn from each library. `harnesses/lib/claims.py` without a draw checks all.
 const DRAWN: &str = "6";
 
 #[test]
@@ -29,7 +29,7 @@ fn claims_are_what_gcov_counts() {
     }
 }
 
-/// Functions that are drawn of each library. `harnesses/lib/translation.py` without a draw checks all.
+/// Number of functions that are drawn from each library. `harnesses/lib/translation.py` without a draw checks all.
 const TRANSLATED: &str = "2";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Hard goals: the script measures synthetic and harvested ones, and their witnesses hold.
+//! Hard goals: the script measures synthetic and harvested ones, and checks their witnesses.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ fn a_synthetic_goal_is_hard_for_sampling_and_solved_by_the_search() {
     assert!(text.contains("targeted: 1 of 1 structured: 0 of 1"), "{text}");
 }
 
-/// Of each kind one function, so that all kinds of witnesses are evaluated.
+/// One function of each kind, so that all kinds of witnesses are evaluated.
 #[test]
 fn harvested_goals_have_witnesses_and_are_measured() {
     for only in ["newlib __ieee754_fmodf path", "newlib atan boundary"] {

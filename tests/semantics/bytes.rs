@@ -1,5 +1,5 @@
-//! `strcmp`, `memcmp` and functions like them: the same results as without instrumentation, and a distance that each
-//! byte makes smaller as it becomes right. The constants among their arguments are tokens.
+//! `strcmp`, `memcmp` and similar functions: the same results as without instrumentation, and a distance that decreases
+//! with each byte that becomes right. Constants among their arguments are tokens.
 
 use std::{fs, path::Path};
 
@@ -28,9 +28,9 @@ fn build(directory: &Path, level: &str) -> Twin {
     Twin::build(directory, &Recipe { sources: sources.into(), flags, libraries: Vec::new(), san_cov: true })
 }
 
-/// A position that one operand lacks.
+/// The distance of a position that one operand lacks.
 const MISSING: u64 = 256;
-/// A null pointer and a string.
+/// The distance of a null pointer to a string.
 const NO_STRING: u64 = 1 << 16;
 
 fn distances() -> Vec<Far> {
@@ -39,10 +39,10 @@ fn distances() -> Vec<Far> {
         far("word", &[w(b"GPGGB\0")], 0, TRUE, 1),
         far("word", &[w(b"HPGDA\0")], 0, TRUE, 1 + 3),
         far("word", &[w(b"GPGGA\0")], 0, FALSE, 1),
-        // The 0 byte is at the place of a letter, and of the letters and the 0 byte behind it nothing can be read.
+        // The 0 byte is at the position of a letter; the letters and the 0 byte after it are missing.
         far("word", &[w(b"GPG\0A\0")], 0, TRUE, u64::from(b'G') + 2 * MISSING),
         far("word", &[w(b"\0PGGA\0")], 0, TRUE, u64::from(b'G') + 5 * MISSING),
-        // A letter is at the place of the 0 byte.
+        // A letter is at the position of the 0 byte.
         far("word", &[w(b"GPGGAx")], 0, TRUE, u64::from(b'x')),
         far("word", &[w(b"GQGGAx")], 0, TRUE, 1 + u64::from(b'x')),
         far("other_word", &[w(b"GPGGB\0")], 0, FALSE, 1),
@@ -50,7 +50,7 @@ fn distances() -> Vec<Far> {
         far("negated", &[w(b"GPG\0A\0")], 0, TRUE, u64::from(b'G') + 2 * MISSING),
         far("negated", &[w(b"GPGGA\0")], 0, FALSE, 1),
         far("constant_first", &[w(b"AD\0\0\0\0")], 0, TRUE, 2),
-        // Of the operands as they were compared.
+        // The distance between the operands as they were at the comparison.
         far("in_variable", &[w(b"CB\0\0\0\0")], 1, TRUE, 2),
         far("freed", &[w(b"AC\0")], 1, TRUE, 1),
         far("prefix", &[w(b"GXYZ\0\0")], 0, TRUE, u64::from(b'X' - b'P')),
@@ -59,7 +59,7 @@ fn distances() -> Vec<Far> {
         far("any_case", &[w(b"Gp[\0")], 0, TRUE, 1),
         far("any_case", &[w(b"GO{\0")], 0, TRUE, u64::from(b'{' - b'[')),
         far("any_case", &[w(b"sXop")], 1, TRUE, u64::from(b'x' - b't')),
-        // All bytes count, 0 and 255 too.
+        // All bytes count, including 0 and 255.
         far("block", &[w(b"\x01AB\xfd\0\0")], 0, TRUE, 1 + 2),
         far("block", &[w(b"abcabd\0")], 1, FALSE, 1),
         far("block", &[w(b"abcad\x03")], 1, TRUE, u64::from(b'd' - b'b') + u64::from(b'c' - 3)),
@@ -77,7 +77,7 @@ fn distances() -> Vec<Far> {
         far("wrapped", &[w(b"AB\0\0\0\0")], 0, FALSE, 1),
         far("wrapped", &[w(b"DDHJ\0\0")], 1, TRUE, 1 + u64::from(b'H' - b'E')),
         far("wrapped", &[w(b"CDE\0\0\0")], 1, FALSE, 1),
-        // The page ends behind the third byte.
+        // The page ends after the third byte.
         far("at_end_of_memory", &[w(b"AC")], 0, TRUE, 1 + u64::from(b'C' - b'!') + 4 * MISSING),
         far("no_string", &[w(b"AA")], 2, TRUE, 1),
         far("no_string", &[w(b"AB")], 2, TRUE, NO_STRING),
@@ -115,14 +115,14 @@ fn check_cxx(level: &str) {
     check_distances(&twin, level, &[far("by_traits", &[b"A\0D"], 0, TRUE, u64::from(b'B') + 1)]);
 }
 
-/// The distance to a branch.
+/// Returns the distance to a branch.
 fn distance(evaluator: &mut Evaluator, x: &[u8]) -> u64 {
     assert_eq!(evaluator.run(x), RunStatus::Returned, "at {x:02x?}");
     evaluator.r()
 }
 
-/// From any start, changes of single bytes to the best value in turn reach a wanted branch: there is no plateau and no
-/// local minimum. Returns the largest number of rounds over all bytes.
+/// Sets single bytes to their best value in turn, and must reach a wanted branch from any start: there is no plateau
+/// and no local minimum. Returns the largest number of rounds over all bytes.
 fn descend(twin: &Twin, name: &str, site: usize, branch: usize) -> usize {
     let function = twin.index_of(name);
     let wanted = branch_number(twin, function, site, branch);
@@ -134,7 +134,7 @@ fn descend(twin: &Twin, name: &str, site: usize, branch: usize) -> usize {
     for start in 0..50 {
         let mut x: Vec<u8> = (0..twin.target.functions[function].input_size).map(|_| rng.next() as u8).collect();
         if start % 2 == 0 {
-            // The 0 byte in front hides what is behind it.
+            // The 0 byte in front hides the bytes after it.
             x[start % 3] = 0;
         }
         let mut r = distance(&mut evaluator, &x);

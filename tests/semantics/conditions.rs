@@ -1,4 +1,4 @@
-//! Conditions as people write them: the same results as without instrumentation, and distances that mean something.
+//! Conditions as people write them: the same results as without instrumentation, and meaningful distances.
 
 use penfuzz_abi::{action, metric};
 use penfuzz_executor::evaluator::RunStatus;
@@ -6,17 +6,17 @@ use penfuzz_executor::evaluator::RunStatus;
 use crate::twin::{Arming, Twin, on_target_thread};
 
 const C: &str = include_str!("conditions.c");
-/// What the end-to-end tests search through.
+/// The source that the end-to-end tests search.
 const WRITTEN: &str = include_str!("../fixtures/written.c");
 const CXX: &str = include_str!("conditions.cc");
 
-/// At this input, the branch that is not taken is this far away (exact metric).
+/// The expected distance, in the exact metric, to a branch that is not taken at this input.
 pub struct Far {
     function: &'static str,
     input: Vec<u8>,
-    /// Which site of the function, in source order.
+    /// Index of the site in the function, in source order.
     site: usize,
-    /// Which branch of the site.
+    /// Index of the branch in the site.
     branch: usize,
     distance: u64,
 }
@@ -42,10 +42,10 @@ fn distances() -> Vec<Far> {
         far("either_nonzero", &[&l(0), &l(-2)], 0, TRUE, 2),
         far("either_nonzero", &[&l(0), &l(0)], 0, FALSE, 1),
         far("either_nonzero_wide", &[&l(0), &l(0)], 0, FALSE, 1),
-        // The outcomes are those of `!(x == 3.5)`, as it is written.
+        // The outcomes are those of `!(x == 3.5)`, as written in the source.
         far("not_equal", &[&d(3.5)], 0, TRUE, 1),
         far("not_equal", &[&d(3.5f64.next_up().next_up())], 0, FALSE, 2),
-        // `a > 1 && b < 2` kept in a variable.
+        // `a > 1 && b < 2` is stored in a variable.
         far("both_in_variable", &[&d(0.5), &d(0.0)], 0, TRUE, ulps(0.5, 1.0) + 1),
         far("both_in_variable", &[&d(2.0), &d(3.0)], 1, TRUE, ulps(2.0, 3.0) + 1),
         far("both_in_variable", &[&d(2.0), &d(1.5)], 1, FALSE, ulps(1.5, 2.0)),
@@ -53,33 +53,33 @@ fn distances() -> Vec<Far> {
         far("flag_in_variable", &[&d(4.0)], 0, FALSE, ulps(4.0, 1.0)),
         far("single_and_double", &[&1.0f32.to_le_bytes(), &d(1.0)], 0, TRUE, 1),
         far("truth_values", &[&[0], &[0]], 0, TRUE, 1),
-        // One in the lowest bit, where doubles are 512 apart.
+        // The numbers differ in the lowest bit, where doubles are 512 apart.
         far("lowest_bit", &[&l(1 << 62), &l((1 << 62) + 1)], 0, TRUE, 1),
         far("lowest_bit", &[&l(1 << 62), &l(1 << 62)], 0, FALSE, 1),
         far("lowest_bit_unsigned", &[&l(-1), &l(-2)], 0, TRUE, 2),
         far("signs", &[&i(-1), &i(1)], 1, TRUE, u64::from(u32::MAX) - 1 + 1),
         far("difference", &[&i(10), &i(4)], 0, FALSE, 6),
         far("exclusive_or", &[&i(10), &i(4)], 0, FALSE, 6),
-        // -1, 0 or 1, which are as close to each other as integers can be, on either side of 0.
+        // The operand is -1, 0 or 1; the distance to the other side of 0 is the smallest between integers.
         far("sorted", &[&i(-5), &i(5)], 0, TRUE, 1),
-        // The callee's comparison, where the caller has none.
+        // The callee's comparison is used where the caller has none.
         far("asked", &[&d(124.5)], 0, FALSE, ulps(123.5, 123.4375)),
         far("asked", &[&d(124.4375)], 0, TRUE, 1),
         far("classes", &[&d(f64::MAX), &[0; 4]], 0, TRUE, 1),
         far("classes", &[&d(f64::NEG_INFINITY), &[0; 4]], 0, FALSE, 1),
         far("classes", &[&d(1.0), &1u32.to_le_bytes()], 1, TRUE, (1 << 23) - 1),
         far("classes", &[&d(1.0), &(1u32 << 31 | 1 << 23).to_le_bytes()], 1, FALSE, 1),
-        // Decided by `a > 1`, a site of its own; any `b` is closer than that.
+        // The outcome is decided by `a > 1`, a separate site; any `b` would be closer.
         far("both_in_variable", &[&d(0.5), &d(0.0)], 2, TRUE, u64::MAX - 1),
         far("both_in_variable", &[&d(2.0), &d(3.0)], 2, TRUE, ulps(2.0, 3.0) + 1),
         far("both_in_variable", &[&d(2.0), &d(1.5)], 2, FALSE, ulps(1.5, 2.0)),
-        // The last operand is a site although its value is not branched on.
+        // The last operand is a site although nothing branches on its value.
         far("as_value", &[&i(5), &i(0), &i(0)], 2, TRUE, 1),
         far("as_value", &[&i(5), &i(0), &i(7)], 2, FALSE, 7),
         far("earlier", &[&d(1.0), &d(4.0f64.next_up())], 1, TRUE, 1),
         far("bit_set", &[&i(6)], 0, TRUE, 1),
         far("accumulated", &[&d(0.0), &d(1.0)], 0, TRUE, ulps(0.0, 1.0) + 1),
-        // 2 is one from the group {1, 3, 5} and nine from {-7, 100}.
+        // 2 is at distance 1 from the group {1, 3, 5}, and 9 from {-7, 100}.
         far("grouped", &[&i(2)], 0, 1, 1),
         far("grouped", &[&i(2)], 0, 2, 9),
         far("grouped", &[&i(3)], 0, 0, 1),
@@ -89,7 +89,7 @@ fn distances() -> Vec<Far> {
     ]
 }
 
-/// Number of a branch of a conditional, by the place of the conditional in its function.
+/// Returns the number of a branch of a conditional, which is given by its index in its function.
 pub fn branch_number(twin: &Twin, function: usize, site: usize, branch: usize) -> usize {
     let sites = &twin.target.sites[twin.target.functions[function].sites.clone()];
     let site = sites.iter().filter(|s| s.is_conditional()).nth(site).expect("the function has the site");
@@ -114,7 +114,7 @@ pub fn check_distances(twin: &Twin, level: &str, expected: &[Far]) {
     }
 }
 
-/// Which branches each input takes is known from the results of single runs; whatever is not taken is not at 0.
+/// Compares with the branches that single runs take: a branch that is not taken must not have distance 0.
 pub fn check_untaken(twin: &Twin, function: usize, level: &str) {
     let f = &twin.target.functions[function];
     let name = f.name.clone();

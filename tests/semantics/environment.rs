@@ -1,10 +1,10 @@
-//! The floating-point environment: no exception flag and no rounding mode is changed by a hook in the exact metric.
+//! The floating-point environment: in the exact metric, hooks change neither exception flags nor the rounding mode.
 
 use penfuzz_abi::metric;
 
 use crate::twin::{Arming, Twin, on_target_thread};
 
-/// Each returns the exception flags and the rounding mode that it finds behind its conditionals.
+/// Each function returns the exception flags and the rounding mode after its conditionals.
 const SOURCE: &str = r"
 #include <fenv.h>
 

@@ -4,7 +4,7 @@ use std::{path::Path, time::Instant};
 
 use crate::twin::{Arming, Recipe, Twin, on_target_thread};
 
-/// A quarter of the inputs with nothing armed, the others with everything.
+/// A quarter of the inputs runs with nothing armed, the others with every branch armed.
 const QUARTERS: [Arming; 4] = [Arming::Unarmed, Arming::Boundaries, Arming::ALL[1], Arming::ALL[2]];
 
 /// Builds all targets of the suite as one program, so that every file is compiled once.

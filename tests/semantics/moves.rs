@@ -1,4 +1,4 @@
-//! Where operands come from in traces (`-fpen-moves`).
+//! The origin of operands in traces (`-fpen-moves`).
 
 use std::fs;
 
@@ -6,15 +6,16 @@ use penfuzz_abi::{Traced, movement, operation, operation_flag};
 
 use crate::twin::{Recipe, Twin, on_target_thread};
 
-/// A call gets a choice between a product and a constant, and a sum that grows in a loop.
+/// The arguments of the call are a choice between a product and a constant, and a sum that grows in a loop.
 const CALLS: &str = "__attribute__((noinline)) static double g(double a, double b) { return a + b; }\n\
-                     double f(double x) {\n  double p = x * 3;\n  double q = x;\n  for (int i = 0; i < 2; i++) q = q + p;\n\
+                     double f(double x) {\n  double p = x * 3;\n  double q = x;\n  \
+                     for (int i = 0; i < 2; i++) q = q + p;\n\
                      return g(x < 1 ? p : 0.25, q);\n}\n";
 
 const TEXT: &str = "double kept[2];\nfloat half;\ndouble f(double x) {\n  kept[1] = x * 3;\n  half = 0.5f;\n  \
                     long *bits = (long *)kept;\n  bits[0] = 7;\n  return kept[1] + half;\n}\n";
 
-/// What a run of `f` in this program writes to its trace, with these options.
+/// Returns the trace of a run of `f` in this program, compiled with these options.
 fn traced(text: &str, flags: &[&str]) -> Vec<Traced> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("moves.c");

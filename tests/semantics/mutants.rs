@@ -1,5 +1,5 @@
-//! Mutants: with all of them off the program is the original, bit for bit; and each one that is on computes what its
-//! text promises.
+//! Mutants: with all mutants disabled the program is the original, bit for bit; an enabled mutant computes what its
+//! text says.
 
 use std::{fs, path::Path};
 
@@ -37,7 +37,7 @@ fn with_all_mutants_off_the_results_are_the_original_s() {
     });
 }
 
-/// The mutants of a function: the numbers of their branches, and their changes.
+/// Returns the mutants of a function: the numbers of their branches, and their changes.
 fn mutants(evaluator: &Evaluator) -> Vec<(usize, String)> {
     let target = evaluator.target();
     let sites = target.sites[evaluator.function().sites.clone()].iter().filter(|s| s.kind == site_kind::MUTATION);
@@ -45,7 +45,8 @@ fn mutants(evaluator: &Evaluator) -> Vec<(usize, String)> {
     sites.flat_map(|s| s.branches().zip(s.name.lines().map(change))).collect()
 }
 
-/// Compares each mutant of `function` that the model knows with it; returns their changes.
+/// Compares each mutant of `function` for which the model has a value with the model; returns the changes of these
+/// mutants.
 fn check<T: Copy>(
     twin: &Twin,
     function: &str,
@@ -144,7 +145,7 @@ fn a_mutant_with_the_original_s_code_is_known_as_such() {
     });
 }
 
-/// The distance to infection of the mutant of `function` with this change, at an integer; 0: it is infected.
+/// Returns the distance to infection of the mutant of `function` with this change, at an integer; 0: it is infected.
 fn distance(twin: &Twin, function: &str, change: &str, x: i32) -> u64 {
     let mut evaluator = twin.evaluator(twin.index_of(function));
     let all = mutants(&evaluator);
@@ -171,7 +172,7 @@ fn a_mutant_of_a_condition_is_the_nearer_the_sooner_the_condition_differs() {
         assert!(constant(-5000) > constant(0) && constant(0) > constant(999) && constant(999) > 0, "from below");
         let negated = |x| distance(&twin, "below", "1000 → -1000 in a < 1000", x);
         assert!(negated(0) == 0 && negated(-1000) == 0 && negated(-1001) > 0 && negated(1000) > 0);
-        // The value is used by a comparison only, so another value infects only if the comparison differs.
+        // Only a comparison uses the value, so another value infects only if the comparison's outcome differs.
         let operand = |x| distance(&twin, "low", "a & 65535 → a", x);
         assert_eq!(operand(0x1_0005), 0, "5 is below and 65541 is above 40000");
         assert!(operand(0x8000_0005_u32 as i32) > 0 && operand(50000) > 0 && operand(7) > 0, "both are on one side");
@@ -182,10 +183,12 @@ fn a_mutant_of_a_condition_is_the_nearer_the_sooner_the_condition_differs() {
 
 #[test]
 fn a_mutant_that_no_comparison_sees_does_not_infect() {
-    // With variables, with other values made of the one that changes, and with values that are computed later.
+    // The comparison also has variable operands, values derived from the one that changes, and values that are computed
+    // later.
     const TEXT: &str = "int chain(int a) { int m = a & 0xff, n = a >> 8; if (m * 3 + 1 > n) return 1; return 0; }
         int later(int a) { int m = a & 0xff; int n = (a >> 8) & 0xff; if (m > n) return 1; return 0; }
-        int loop(int a) { int i, m = 0; for (i = 0; i < (a & 7); i++) { int k = m & 3; if (k + 1 < i) m += 2; m ^= i; } return m; }
+        int loop(int a) { int i, m = 0; for (i = 0; i < (a & 7); i++) { int k = m & 3; if (k + 1 < i) m += 2; m ^= i; \
+          } return m; }
         double root(int a) { double x = a; if (__builtin_sqrt(x * x + 1.0) > x + 0.125) return 1; return 0; }";
     on_target_thread(|| {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -234,10 +237,10 @@ fn reaching_a_point_can_stand_for_infection() {
         requested[branch] = true;
         let mut takes = |x: i32| !evaluator.record(&requested, &x.to_le_bytes()).1.is_empty();
         assert!(!takes(5) && takes(1000), "infected by 1000 only");
-        evaluator.let_reach_infect(true);
+        evaluator.set_reach_infects(true);
         let mut takes = |x: i32| !evaluator.record(&requested, &x.to_le_bytes()).1.is_empty();
         assert!(takes(5) && takes(1000) && !takes(-1), "reached by what is not negative");
-        evaluator.let_reach_infect(false);
+        evaluator.set_reach_infects(false);
         assert!(evaluator.record(&requested, &5_i32.to_le_bytes()).1.is_empty(), "as before");
     });
 }

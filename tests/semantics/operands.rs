@@ -1,4 +1,4 @@
-//! What is reported of an operation whose exception is watched: its operands and its result.
+//! Operands and result that are reported for an operation whose exception is watched.
 
 use penfuzz_abi::exception;
 
@@ -7,11 +7,10 @@ use crate::{
     twin::on_target_thread,
 };
 
-/// A function, the exception to watch, its arguments, and the numbers that the operation had: operands, then the
-/// result.
+/// A function, the exception to watch, its arguments, and the expected numbers: operands, then the result.
 type Sight = (&'static str, usize, Vec<u8>, [u64; 4]);
 
-/// Floats are shown as doubles of the same value, integers as 64 bits.
+/// Floats are represented as doubles of the same value, integers as 64 bits.
 fn sights() -> Vec<Sight> {
     let d = |x: f64| x.to_bits();
     let f = |x: f32| f64::from(x).to_bits();
@@ -42,7 +41,7 @@ fn sights() -> Vec<Sight> {
     ]
 }
 
-/// A NaN as a result has many bits.
+/// Replaces the bits of a NaN result, whose payload is not specified.
 fn without_payload([a, b, c, result]: [u64; 4]) -> [u64; 4] {
     [a, b, c, if f64::from_bits(result).is_nan() { f64::NAN.to_bits() } else { result }]
 }

@@ -1,4 +1,4 @@
-//! Floating-point operations as sites: what the hook says was raised is what the hardware's flags say.
+//! Floating-point operations as sites: the exceptions that the hook reports are those of the hardware's flags.
 
 use std::{fs, path::Path};
 
@@ -21,21 +21,22 @@ pub fn build(directory: &Path, flags: &[&str]) -> Twin {
     Twin::build(directory, &Recipe { sources: vec![source], flags, libraries: vec!["-lm".to_owned()], san_cov: false })
 }
 
-/// Names of the functions with one operation: each has a twin that asks the hardware.
+/// Returns the names of the functions with one operation. Each has a twin that reads the hardware's flags.
 fn names(target: &Target) -> Vec<String> {
     let asks = |f: &&str| f.starts_with("flags_");
     let all: Vec<_> = target.functions.iter().map(|f| f.name.as_str()).filter(asks).collect();
     all.iter().map(|f| f["flags_".len()..].to_owned()).collect()
 }
 
-/// The site of the operation under test: of the last one where an operand is computed.
+/// Returns the site of the operation under test: the last one if an operand is computed.
 pub fn site_of(target: &Target, function: usize) -> &Site {
     let sites = &target.sites[target.functions[function].sites.clone()];
     let mut operations = sites.iter().filter(|s| s.kind == site_kind::OPERATION);
     operations.next().unwrap_or_else(|| panic!("{} has an operation", target.functions[function].name))
 }
 
-/// Numbers at which operations begin to raise something, their neighbours, and numbers whose products lie there.
+/// Returns a number at which operations begin to raise exceptions, a neighbour of one, or a number whose product with
+/// `first` lies there.
 fn number(rng: &mut StdRand, first: f64) -> f64 {
     const SPECIAL: [f64; 14] = [
         0.0,
@@ -53,7 +54,7 @@ fn number(rng: &mut StdRand, first: f64) -> f64 {
         f64::INFINITY,
         f64::NAN,
     ];
-    // Ends of the two formats, and of the integers.
+    // Exponents at the limits of the two formats, and of the integers.
     const TARGETS: [i64; 14] = [-1075, -1074, -1073, -1023, -1022, 1023, 1024, -150, -149, -127, -126, 127, 128, 63];
     let sign = if rng.below_or_zero(2) == 0 { 1.0 } else { -1.0 };
     let significand = match rng.below_or_zero(4) {
@@ -78,7 +79,7 @@ fn number(rng: &mut StdRand, first: f64) -> f64 {
     }
 }
 
-/// Fills the input of a function with one to three operands, the later ones with an eye on the first.
+/// Fills the input of a function with one to three operands; the later ones depend on the first.
 fn fill(rng: &mut StdRand, target: &Target, function: usize, x: &mut [u8]) {
     let f = &target.functions[function];
     if rng.below_or_zero(3) == 0 {
@@ -138,7 +139,7 @@ impl<'a> Case<'a> {
         (0..n).map(|_| one()).collect()
     }
 
-    /// What the operation raises, by the hardware's flags; bits as in [`exception`].
+    /// Returns the exceptions that the operation raises, by the hardware's flags; bits as in [`exception`].
     fn raised(&self, x: &[u8]) -> u32 {
         let mut output = [0u128; 4];
         // SAFETY: the input is as large as the function table says, and one cell holds the result.
@@ -162,12 +163,12 @@ impl<'a> Case<'a> {
         self.site.possible >> exception & 1 == 1
     }
 
-    /// glibc's pow raises underflow for results that are exact, too.
+    /// glibc's pow also raises underflow for exact results.
     fn may_be_more(&self, exception: usize) -> bool {
         self.site.operation == operation::POW && exception == exception::UNDERFLOW
     }
 
-    /// The branches that the hook takes are the flags of the hardware.
+    /// The branches that the hook takes must be the flags of the hardware.
     fn takes_what_is_raised(&mut self, inputs: &[Vec<u8>]) {
         self.arm(metric::ULP, 0..EXCEPTIONS, action::RECORD);
         let mut hits = Vec::new();
@@ -183,7 +184,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The distance to an exception is 0 when it is raised, and only then.
+    /// The distance to an exception must be 0 if and only if the exception is raised.
     fn measures_what_is_raised(&mut self, inputs: &[Vec<u8>], metric: u32) {
         for exception in (0..EXCEPTIONS).filter(|e| self.possible(*e)).collect::<Vec<_>>() {
             self.arm(metric, exception..exception + 1, action::WANT);
@@ -197,8 +198,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What is decided in a few instructions is what the long way says, which a trace takes; and the trace shows the
-    /// run.
+    /// The hook's short path must give the same result as the full computation, which runs when a trace is written. The
+    /// trace must contain the operation.
     fn both_ways_agree(&mut self, inputs: &[Vec<u8>]) {
         let state = self.twin.target.state();
         for exception in (0..EXCEPTIONS).filter(|e| self.possible(*e)).collect::<Vec<_>>() {
@@ -235,7 +236,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// From the first arguments to the second the distance to the exception shrinks and is 0 at the end.
+/// From the first arguments to the second, the distance to the exception decreases to 0.
 type Way = (&'static str, usize, &'static [f64], &'static [f64]);
 const WAYS: [Way; 20] = [
     ("add", exception::OVERFLOW, &[1.0, f64::MAX], &[1e300, f64::MAX]),
@@ -260,7 +261,7 @@ const WAYS: [Way; 20] = [
     ("area_cosine", exception::INVALID, &[1e9], &[0.5]),
 ];
 
-/// The line of doubles, both zeros at 0.
+/// Maps doubles to integers in ascending order, both zeros to 0.
 fn key(x: f64) -> i64 {
     let size = x.abs().to_bits() as i64;
     if x.is_sign_negative() { -size } else { size }
@@ -301,9 +302,9 @@ fn distances_shrink_on_the_way_to_an_exception() {
 }
 
 fn places() {
-    const TEXT: &str = "#include <math.h>\ndouble f(double x, long n) {\n  double y = x * x +\n    log(x);\n  return y\n    / \
-                        (float)n;\n}\n";
-    // Each in a directory of its own: what was loaded from a path once is what is loaded from it again.
+    const TEXT: &str = "#include <math.h>\ndouble f(double x, long n) {\n  double y = x * x +\n    log(x);\n  \
+                        return y\n    / (float)n;\n}\n";
+    // Each build has its own directory: loading a path a second time returns the library that was loaded first.
     let directories = [(); 2].map(|()| tempfile::tempdir().expect("a temporary directory"));
     let source = directories[0].path().join("places.c");
     fs::write(&source, TEXT).expect("the source is written");
@@ -317,7 +318,7 @@ fn places() {
     let with = build(&directories[0], &["-O1", "-g", penfuzz_cc::EXCEPTIONS_FLAG]);
     let found: Vec<_> = with.target.sites.iter().map(|s| (s.line, s.name.as_str(), s.operation)).collect();
     let expected = [
-        (4, "log", operation::LOG), // product and sum were one instruction
+        (4, "log", operation::LOG), // product and sum were contracted to one instruction
         (3, "*", operation::MULTIPLY),
         (3, "+", operation::ADD),
         (6, "(float)", operation::FROM_SIGNED),
@@ -344,7 +345,8 @@ fn check(flags: &'static [&'static str]) -> usize {
         case.measures_what_is_raised(&inputs[..1000], metric::ULP);
         case.measures_what_is_raised(&inputs[..200], metric::SQUARED);
         case.both_ways_agree(&inputs[..500]);
-        // What an integer becomes that does not fit is for the compiler to say, and it says it differently each time.
+        // The conversion of a number that does not fit in the integer is undefined, and compilers give different
+        // results.
         let plain = (case.site.operation != operation::TO_UNSIGNED).then_some(name.clone());
         for function in plain.into_iter().chain([format!("flags_{name}")]) {
             twin.compare(twin.index_of(&function), &Arming::ALL, 3000, 5);
@@ -353,7 +355,7 @@ fn check(flags: &'static [&'static str]) -> usize {
     names.len()
 }
 
-/// Lines of the fixture that make a function.
+/// Number of lines of the fixture that define a function.
 fn fixtures() -> usize {
     SOURCE.lines().filter(|l| ["ONE(", "TWO(", "THREE(", "RANGE("].iter().any(|m| l.starts_with(m))).count()
 }

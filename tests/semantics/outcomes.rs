@@ -1,6 +1,6 @@
-//! Outcomes mean what the source says: true is what llvm-cov counts as true, for each operand of each condition.
+//! Outcomes have the meaning of the source: true is what llvm-cov counts as true, for each operand of each condition.
 //!
-//! For `if (!n)` true means that n is 0. clang's code without coverage branches on n instead, with the destinations
+//! For `if (!n)`, true means that n is 0. clang's code without coverage branches on n instead, with the destinations
 //! exchanged.
 
 use std::{
@@ -16,7 +16,7 @@ use penfuzz_abi::action;
 use penfuzz_cc::Compile;
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_target::program::Target;
 use serde_json::Value;
@@ -48,7 +48,8 @@ const INPUTS: [[i32; 3]; 18] = [
     [-3, 0, 6],
 ];
 
-/// Calls every function once for each input, with counters of its own, and writes them to a file of the input's number.
+/// Returns a program that calls every function once for each input, resets the counters before each input, and writes
+/// them to a file with the input's number.
 fn driver(functions: &[&str]) -> String {
     let mut text = "void __llvm_profile_reset_counters(void);\nint __llvm_profile_write_file(void);\n\
                     void __llvm_profile_set_filename(const char *);\n"
@@ -80,7 +81,7 @@ fn tool(name: &str) -> PathBuf {
     String::from_utf8_lossy(&answer.stdout).trim().into()
 }
 
-/// What llvm-cov counts in each function, by input.
+/// Returns llvm-cov's counts of each function, by input.
 fn counted_by_llvm_cov(directory: &Path, source: &Path, functions: &[&str]) -> Vec<BTreeMap<String, Outcomes>> {
     fs::write(directory.join("driver.c"), driver(functions)).expect("the driver is written");
     run(Command::new(clang()).args(["-c", "driver.c"]), directory);
@@ -105,8 +106,8 @@ fn counted_by_llvm_cov(directory: &Path, source: &Path, functions: &[&str]) -> V
     (0..INPUTS.len()).map(of_input).collect()
 }
 
-/// The branch regions of each function: line, column, two numbers of the end, the counts of true and false, two numbers
-/// of the file, and the kind of the region.
+/// Returns the outcomes of the branch regions of each function. A region consists of line, column, the end (two
+/// numbers), the counts of true and false, two file numbers, and the kind of the region.
 fn branches_of(exported: &Value) -> BTreeMap<String, Outcomes> {
     let mut all = BTreeMap::new();
     for function in exported["data"][0]["functions"].as_array().expect("functions") {
@@ -126,12 +127,12 @@ fn branches_of(exported: &Value) -> BTreeMap<String, Outcomes> {
     all
 }
 
-/// What the hooks record in one function, by input.
+/// Returns the outcomes that the hooks record in one function, by input.
 fn recorded(target: &Rc<Target>, name: &str) -> Vec<Outcomes> {
     let function = target.functions.iter().position(|f| f.name == name).expect("the function is instrumented");
     let sites = target.functions[function].sites.clone();
     let mut evaluator =
-        Evaluator::new(Rc::clone(target), function, Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+        Evaluator::new(Rc::clone(target), function, EvaluationLimits::default()).unwrap_or_else(|e| panic!("{e}"));
     evaluator.arm(|b| if target.sites[target.site_of(b)].is_conditional() { action::RECORD } else { 0 });
     let mut hits = Vec::new();
     let mut one = |input: &[i32; 3]| {

@@ -1,4 +1,4 @@
-//! r of a path is 0 for exactly the inputs whose plain record follows it.
+//! `r` of a path is 0 for exactly the inputs whose recorded branches follow the path.
 
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_engine::{
@@ -42,7 +42,8 @@ impl Runs {
         Self { evaluator, counts, saturation, inputs }
     }
 
-    /// Pieces of what runs took, with any branches between them, maybe from the first pass on and to the last.
+    /// Returns pieces of recorded runs, with any branches between them. The path may have to begin at the first pass
+    /// and end at the last.
     fn steps(&self, rng: &mut StdRand) -> Vec<Step> {
         let mut steps = Vec::new();
         for piece in 0..=rng.below_or_zero(3) {
@@ -60,13 +61,13 @@ impl Runs {
         steps
     }
 
-    /// How many paths were taken and missed.
+    /// Returns the numbers of paths that were taken and missed.
     fn check(&mut self, name: &str, rng: &mut StdRand) -> (usize, usize) {
         let (mut taken, mut missed) = (0, 0);
         for round in 0..200 {
             let steps = self.steps(rng);
             let Some(mut path) = Path::new(&steps, self.counts.clone()) else { continue };
-            // With an approach level or without.
+            // Alternates between no approach level and one.
             path.lead(if round % 2 == 0 { 0 } else { path.len() }, &self.saturation);
             path.arm(&mut self.evaluator, &self.saturation);
             for (x, passes) in &self.inputs {
@@ -81,7 +82,7 @@ impl Runs {
     }
 }
 
-/// Rounds of a loop with two branches in it: paths fall back to every place.
+/// Iterations of a loop with two branches in it: the matcher falls back to every position of a path.
 fn check_loop(level: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let twin = Twin::of_text(directory.path(), "paths.c", PATHS, level);

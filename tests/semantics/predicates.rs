@@ -108,7 +108,7 @@ fn integers(bits: u32) -> Vec<u64> {
     let (min, max) = (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
     let mut values = vec![min, min + 1, min / 2, -7, -2, -1, 0, 1, 2, 3, 42, max / 2, max / 2 + 1, max - 1, max];
     if bits == 64 {
-        // One double, different integers.
+        // Different integers that round to the same double.
         values.extend([(1 << 53) + 1, 1 << 53, -(1 << 60), -(1 << 60) - 1]);
     }
     values.sort_unstable();
@@ -140,7 +140,7 @@ impl Value {
         }
     }
 
-    /// On a line whose steps are the values of the type, both zeros at 0.
+    /// The position on a line whose steps are the values of the type, both zeros at 0.
     fn position(self) -> i128 {
         match self {
             Self::F32(v) => i128::from(v.abs().to_bits()) * if v.is_sign_negative() { -1 } else { 1 },
@@ -181,7 +181,7 @@ impl Predicate {
         })
     }
 
-    /// What the comparison is, from the definition in LLVM's language reference.
+    /// Returns the value of the comparison, by the definition in LLVM's language reference.
     fn holds(self, a: u64, b: u64) -> bool {
         let (a, b) = self.values(a, b);
         let unordered = a.is_nan() || b.is_nan();
@@ -194,7 +194,7 @@ impl Predicate {
         }
     }
 
-    /// The reference distance to a side, where there is one.
+    /// Returns the reference distance to a side; `None` if there is none.
     fn distance(self, metric: u32, side: bool, a: u64, b: u64) -> Option<u64> {
         let (a, b) = self.values(a, b);
         if a.is_nan() || b.is_nan() {
@@ -288,7 +288,8 @@ impl Case<'_> {
         });
     }
 
-    /// What runs note of the comparison while they are measured, and that they note nothing otherwise.
+    /// Checks the record of the comparison that runs write in the metric for boundary values, and that they write none
+    /// otherwise.
     fn measured(&mut self, predicate: u8) {
         self.evaluator.set_metric(metric::ULP, u64::MAX);
         let first = self.first;
@@ -324,7 +325,7 @@ impl Case<'_> {
             let taken = usize::from(!me.predicate.holds(a, b));
             me.evaluator.take_hits(&mut hits);
             assert_eq!(hits, [branches[taken] as u32], "{}: the recorded outcome", me.at(a, b));
-            // Both are wanted, and the one not taken is the last that the hook looks at.
+            // Both branches are wanted, and the hook evaluates the branch that is not taken after the other.
             let r = me.evaluator.r();
             assert!(r > 0, "{}: distance to the side not taken", me.at(a, b));
             for branch in branches {
@@ -355,7 +356,7 @@ impl Case<'_> {
         self.never_rises_on_approach(metric, side, &distances);
     }
 
-    /// Moving `a` towards a fixed `b` never makes the distance larger, as long as the side is not reached.
+    /// Moving `a` towards a fixed `b` must never increase the distance, as long as the side is not reached.
     fn never_rises_on_approach(&self, metric: u32, side: bool, distances: &[(u64, u64, u64)]) {
         if self.predicate.relation().is_none() {
             return;

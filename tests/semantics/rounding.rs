@@ -1,5 +1,4 @@
-//! The rounding mode as an input: it holds for the call of the target and for nothing else, and no distance depends on
-//! it.
+//! The rounding mode as an input: it applies to the call of the target only, and no distance depends on it.
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 
@@ -7,7 +6,7 @@ use penfuzz_abi::{action, metric};
 use penfuzz_cc::Compile;
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_target::program::Target;
 
@@ -40,8 +39,9 @@ int compared(double a, double b, float c) {
 /// Rounding modes by their number in an input.
 const MODES: [(u8, &str); 4] = [(0, "to nearest"), (1, "upward"), (2, "downward"), (3, "toward zero")];
 
-/// Gives up late enough for a loaded machine.
-const LIMITS: Limits = Limits { timeout: Duration::from_millis(100), fuel: 1 << 16, memory: 1 << 30 };
+/// The timeout is long enough for a loaded machine.
+const LIMITS: EvaluationLimits =
+    EvaluationLimits { timeout: Duration::from_millis(100), fuel: 1 << 16, memory: 1 << 30 };
 
 fn build(flags: &[&str]) -> Target {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -66,7 +66,7 @@ fn input(arguments: &[f64], mode: u8) -> Vec<u8> {
     arguments.iter().flat_map(|a| a.to_le_bytes()).chain([mode]).collect()
 }
 
-/// Quotients by which the four modes differ: in units of the last place above the truncated quotient.
+/// Returns quotients that distinguish the four modes, in units of the last place above the truncated quotient.
 fn quotients(divided: impl Fn(f64, f64) -> f64) -> [u64; 3] {
     [(1.0, 10.0), (1.0, 3.0), (-1.0, 3.0)].map(|(a, b)| {
         let truncated = if b > 5.0 { 0x3fb9_9999_9999_9999 } else { 0x3fd5_5555_5555_5555 };
@@ -155,7 +155,7 @@ fn flags_are_raised_in_the_target_and_nowhere_else() {
     });
 }
 
-/// Distances to every branch of a function at one input.
+/// Returns the distances to every branch of a function at one input.
 fn distances(target: &Rc<Target>, x: &[u8]) -> Vec<Option<u64>> {
     let mut evaluator = evaluator(target, "compared");
     evaluator.set_metric(metric::ULP, u64::MAX);
@@ -190,7 +190,7 @@ fn distances_do_not_depend_on_the_mode() {
     });
 }
 
-/// clang writes comparisons another way under that flag; the hooks must see the same.
+/// clang compiles comparisons differently with that flag; the hooks must see the same.
 #[test]
 fn comparisons_are_followed_under_frounding_math() {
     on_target_thread(|| {

@@ -1,11 +1,11 @@
-//! Many calls in one go are the calls one by one.
+//! A series of calls gives the same results as single calls.
 
 use std::{hint::black_box, rc::Rc, time::Duration};
 
 use penfuzz_cc::Compile;
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_target::program::Target;
 
@@ -29,7 +29,8 @@ void nothing(double a) { (void)a; }
 double points(double *a) { return *a; }
 ";
 
-const LIMITS: Limits = Limits { timeout: Duration::from_millis(200), fuel: 1 << 12, memory: 1 << 30 };
+const LIMITS: EvaluationLimits =
+    EvaluationLimits { timeout: Duration::from_millis(200), fuel: 1 << 12, memory: 1 << 30 };
 
 fn evaluators<const N: usize>(names: [&str; N]) -> [Evaluator; N] {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -63,7 +64,7 @@ fn one_by_one(evaluator: &mut Evaluator, inputs: &[u64]) -> Vec<u64> {
 fn results_are_those_of_single_calls() {
     on_target_thread(|| {
         let inputs = words(&[0.0, -1.5, 7.0, 1e300, f64::INFINITY, 0.1, 5e-324]);
-        // 7 calls of `loops` take more fuel than one may.
+        // 7 calls of `loops` use more fuel than a single call may.
         for mut evaluator in evaluators(["shifted", "counted", "loops"]) {
             assert!(evaluator.can_run_series(), "{}", evaluator.function().name);
             let expected = one_by_one(&mut evaluator, &inputs);

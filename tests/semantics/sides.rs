@@ -1,4 +1,5 @@
-//! Below, equal and above: of every predicate against a plain computation, and of comparisons as people write them.
+//! Boundary values (below, equal, above): every predicate compared with a plain computation, and comparisons as people
+//! write them.
 
 use penfuzz_abi::{action, metric, side::OTHER, site_kind};
 use penfuzz_target::program::Site;
@@ -8,11 +9,11 @@ use crate::twin::{Twin, on_target_thread};
 
 const C: &str = include_str!("sides.c");
 
-/// What is added to the right operand to have the left one, by branch.
+/// For each branch, the difference of the left operand from the right one.
 const STEPS: [i128; 3] = [-1, 0, 1];
 
 impl Case<'_> {
-    /// Each side of the comparison at `site`, wanted and recorded by itself.
+    /// Tests each side of the comparison at `site`, wanted and recorded alone.
     pub(super) fn sides(&mut self, site: &Site) {
         assert_eq!(site.kind, site_kind::COMPARISON, "{}: behind the two-way site", self.label);
         let is_order = self.predicate.relation().is_some();
@@ -46,13 +47,13 @@ impl Case<'_> {
     }
 }
 
-/// The comparisons of a function in source order.
+/// Returns the comparisons of a function in source order.
 fn comparisons<'a>(twin: &'a Twin, function: &str) -> Vec<&'a Site> {
     let sites = &twin.target.sites[twin.target.functions[twin.index_of(function)].sites.clone()];
     sites.iter().filter(|s| s.kind == site_kind::COMPARISON).collect()
 }
 
-/// Distance to each side of the first comparison of a function.
+/// Returns the distance to each side of the first comparison of a function.
 fn distances(twin: &Twin, function: &str, input: &[&[u8]]) -> [u64; 3] {
     let mut evaluator = twin.evaluator(twin.index_of(function));
     let first = comparisons(twin, function)[0].first_branch;

@@ -1,5 +1,5 @@
 //! Switches: the distance of every branch, and the closest input to every branch that is not taken, compared with a
-//! search over all cases. The hook looks at two cases only, and the evaluator derives the rest.
+//! search over all cases. The hook examines two cases only, and the evaluator derives the rest.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -9,8 +9,8 @@ use penfuzz_target::program::Site;
 
 use crate::twin::{Twin, on_target_thread};
 
-/// Dense, with gaps and several labels for a destination, far apart, at the ends of the type, one case, and without a
-/// default.
+/// Switches that are dense, have gaps and several labels for a destination, have cases far apart or at the limits of
+/// the type, have one case, or have no default.
 const SOURCE: &str = r"
 int dense(long x) { switch (x) { case 0: return 3; case 1: return 5; case 2: return 8; case 3: return 9; case 4: return 1;
   case 5: return 4; case 6: return 7; } return 0; }
@@ -29,7 +29,7 @@ fn branch_of(site: &Site, x: i64) -> usize {
     site.cases.iter().find(|c| c.0 == x).map_or(0, |c| c.1)
 }
 
-/// By Definition 4.1 of `CoverMe`, over all cases; 0 for the branch that is taken.
+/// Returns the distance by Definition 4.1 of `CoverMe`, over all cases; 0 for the branch that is taken.
 fn distance(site: &Site, k: usize, x: i64) -> u64 {
     if branch_of(site, x) == k {
         return 0;
@@ -56,7 +56,7 @@ fn switch_of(evaluator: &Evaluator) -> Site {
     found.expect("the function has a switch")
 }
 
-/// With the branch alone in the table, and with all others tracked besides.
+/// Arms the branch alone, and together with all others tracked.
 fn check_distances(evaluator: &mut Evaluator, site: &Site) {
     for k in 0..site.n_branches {
         for others in [0, action::TRACK | action::RECORD] {
@@ -64,7 +64,7 @@ fn check_distances(evaluator: &mut Evaluator, site: &Site) {
             evaluator.arm(|b| if b == site.first_branch + k { action::WANT | action::MIN } else { others });
             for x in points(site) {
                 evaluator.run(&x.to_le_bytes());
-                // With MIN, r stays below the levels of LEAD.
+                // With MIN, `r` stays below the levels of LEAD.
                 let expected = distance(site, k, x).min(i64::MAX as u64);
                 assert_eq!(evaluator.r(), expected, "r of branch {k} at {x} of {:?}", site.cases);
             }
@@ -72,7 +72,7 @@ fn check_distances(evaluator: &mut Evaluator, site: &Site) {
     }
 }
 
-/// Whatever was evaluated before, the closest input to a branch is the closest of all.
+/// The closest input to a branch must be the closest of all evaluated inputs, in any order.
 fn check_closest(twin: &Twin, index: usize, seed: u64) {
     let mut evaluator = twin.evaluator(index);
     let site = switch_of(&evaluator);
@@ -115,7 +115,7 @@ fn distances_and_closest_inputs_are_those_of_a_search_over_all_cases() {
     });
 }
 
-/// A change of the goal writes few bytes; the result must be the table that writing all of them gives.
+/// A change of the goal writes few bytes; the result must be the table that a full write gives.
 #[test]
 fn arming_what_changed_equals_arming_everything() {
     use penfuzz_executor::Changes;
@@ -150,7 +150,7 @@ fn arming_what_changed_equals_arming_everything() {
             }
             evaluator.arm_changed(Changes { identity: u64::MAX, branches: &log }, action_of, &goal, true);
             if round % 10 == 9 {
-                // Writing everything forgets what was written: ten changes lie between two comparisons.
+                // A full write forgets the earlier changes, so ten changes lie between two comparisons.
                 let few = bytes(&evaluator);
                 let of_goal = |b: usize| goal.iter().filter(|g| g.0 == b).fold(0, |all, g| all | g.1);
                 evaluator.arm(|b| of_goal(b) | action_of(b));

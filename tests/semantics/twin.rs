@@ -1,7 +1,7 @@
-//! A program twice: built by pen-cc, and by the same clang without instrumentation.
+//! A program in two builds: by pen-cc, and by the same clang without instrumentation.
 //!
-//! The plain program is called through thunks in C, written from the function table: they decode an input as
-//! `struct pen_function.call` is specified to, but share no code with it.
+//! The plain program is called through thunks in C, which are generated from the function table. They decode an input
+//! as `struct pen_function.call` specifies, but share no code with it.
 
 use std::{
     ffi::CString,
@@ -19,7 +19,7 @@ use penfuzz_abi::{action, metric};
 use penfuzz_cc::Compile;
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_mutators::{dictionary::Dictionary, structured};
 use penfuzz_target::program::{Function, Target, function::Call};
@@ -49,14 +49,14 @@ pub fn on_target_thread<R: Send + 'static>(job: impl FnOnce() -> R + Send + 'sta
     }
 }
 
-/// What the objective asks of the hooks.
+/// What the hooks are armed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arming {
     /// Nothing.
     Unarmed,
     /// Every branch of a conditional is recorded, wanted and tracked, in this metric.
     Everything(u32),
-    /// So is every boundary value, in exact distances.
+    /// Additionally, every boundary value is wanted, in exact distances.
     Boundaries,
 }
 
@@ -87,7 +87,7 @@ pub struct Recipe {
     pub sources: Vec<PathBuf>,
     pub flags: Vec<String>,
     pub libraries: Vec<String>,
-    /// As pen-cc compiles; without, as penfuzz does by itself.
+    /// Whether to compile like pen-cc, with SanCov; otherwise like penfuzz does by itself.
     pub san_cov: bool,
 }
 
@@ -111,7 +111,7 @@ impl Twin {
         Self { target, plain }
     }
 
-    /// One C, C++ or LLVM assembly text, at an optimization level.
+    /// Builds one C, C++ or LLVM assembly text, at an optimization level.
     pub fn of_text(directory: &Path, name: &str, text: &str, level: &str) -> Self {
         let source = directory.join(name);
         fs::write(&source, text).expect("the source is written");
@@ -126,10 +126,10 @@ impl Twin {
     }
 
     pub fn evaluator(&self, function: usize) -> Evaluator {
-        Evaluator::new(Rc::clone(&self.target), function, Limits::default()).unwrap_or_else(|e| panic!("{e}"))
+        Evaluator::new(Rc::clone(&self.target), function, EvaluationLimits::default()).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// The thunk of the plain build.
+    /// Returns the thunk of the plain build.
     pub fn plain(&self, function: usize) -> Call {
         let symbol = &self.target.functions[function].symbol;
         let address = symbol_of(self.plain, &format!("plain_{symbol}"));
@@ -137,7 +137,7 @@ impl Twin {
         unsafe { core::mem::transmute::<*mut libc::c_void, Call>(address) }
     }
 
-    /// The plain function itself.
+    /// Returns the address of the plain function itself.
     pub fn plain_address(&self, function: usize) -> *const libc::c_void {
         symbol_of(self.plain, &self.target.functions[function].symbol)
     }
@@ -160,15 +160,16 @@ impl Twin {
     }
 }
 
-/// How many inputs were compared.
+/// Number of inputs that were compared.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Compared {
     pub equal: usize,
-    /// The instrumented function did not return: out of fuel, or a fault that the plain one would have too.
+    /// Number of calls that the instrumented function did not return from: out of fuel, or a fault that the plain
+    /// function would have too.
     pub ended: usize,
 }
 
-/// Both forms of one function.
+/// Both builds of one function.
 struct Pair {
     name: String,
     evaluator: Evaluator,
@@ -251,7 +252,7 @@ fn thunk_of(f: &Function) -> String {
             arguments.push(format!("out + {cell}"));
             continue;
         }
-        // A truth value is the lowest bit of its byte.
+        // The value of a bool is the lowest bit of its byte.
         let is_bool = value == "_Bool" || value == "bool";
         let of_c = if is_bool { "unsigned char" } else { value };
         types.push(p.type_name.replace("_Bool", "bool").replace("bool", "_Bool"));
@@ -279,13 +280,14 @@ fn thunk_of(f: &Function) -> String {
     };
     let types = if types.is_empty() { "void".to_owned() } else { types.join(", ") };
     format!(
-        "{result} {symbol}({types});\nvoid plain_{symbol}(const unsigned char *in, unsigned char *out) {{\n{body}{call}}}"
+        "{result} {symbol}({types});\nvoid plain_{symbol}(const unsigned char *in, unsigned char *out) {{\n\
+         {body}{call}}}"
     )
 }
 
 fn load(path: &Path) -> *mut libc::c_void {
     let name = CString::new(path.to_str().expect("a plain path")).expect("no zero byte");
-    // SAFETY: the name is a C string; the file is ours.
+    // SAFETY: the name is a C string; the file is our own.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     assert!(!handle.is_null(), "{} does not load", path.display());
     handle

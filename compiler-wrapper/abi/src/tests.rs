@@ -25,14 +25,17 @@ macro_rules! structure {
 
 fn structures(layout: &mut Layout) {
     structure!(layout, "pen_param", Param,
-        "name" name "type" type_name "shape" shape "passed" passed "kind" kind "pointer" pointer "offset" offset "size" size "cell" cell
+        "name" name "type" type_name "shape" shape "passed" passed "kind" kind "pointer" pointer "offset" offset
+        "size" size "cell" cell
         "frame" frame "nullable" nullable "reads" reads "indexes" indexes
-        "promised" promised "names_file" names_file "reach_first" reach_first "reach_second" reach_second "reach_times" reach_times
+        "promised" promised "names_file" names_file "reach_first" reach_first "reach_second" reach_second
+        "reach_times" reach_times
         "reach_plus" reach_plus "argument" argument "n_passed" n_passed "unused" unused);
     structure!(layout, "pen_passed", Passed, "function" function "argument" argument "is_first" is_first);
     structure!(layout, "pen_type", Type, "name" name "target" target "members" members "size" size "count" count
         "kind" kind "number" number "flags" flags "n_members" n_members);
-    structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits "nullable" nullable);
+    structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits
+        "nullable" nullable);
     structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "n_next" n_next "n_calls" n_calls
         "n_lines" n_lines "unused" unused);
     structure!(layout, "pen_case", Case, "value" value "branch" branch "to_default" to_default);
@@ -40,20 +43,26 @@ fn structures(layout: &mut Layout) {
         "n_cases" n_cases "n_branches" n_branches "shift" shift "unused" unused);
     structure!(layout, "pen_near", Near, "gap" gap "operand" operand);
     structure!(layout, "pen_site", Site,
-        "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line "column" column
+        "function" function "file" file "actions" actions "edges" edges "cases" cases "name" name "line" line
+        "column" column
         "n_branches" n_branches "n_cases" n_cases "kind" kind "predicate" predicate "operand" operand "width" width
         "possible" possible "operation" operation "assumption" assumption "decision" decision);
     structure!(layout, "pen_node", Node,
         "actions" actions "next_true" next_true "next_false" next_false "on_true" on_true "unused" unused);
-    structure!(layout, "pen_decision", Decision, "actions" actions "nodes" nodes "n_nodes" n_nodes "n_vectors" n_vectors);
+    structure!(layout, "pen_decision", Decision, "actions" actions "nodes" nodes "n_nodes" n_nodes
+        "n_vectors" n_vectors);
     structure!(layout, "pen_walk", Walk, "node" node "vector" vector);
-    structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what "unused" unused);
+    structure!(layout, "pen_traced", Traced, "actions" actions "operands" operands "result" result "what" what
+        "unused" unused);
     structure!(layout, "pen_function", Function,
-        "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame "params" params "sites" sites
-        "entry" entry "floats" floats "integers" integers "tokens" tokens "result_type" result_type "references" references
+        "name" name "symbol" symbol "file" file "unit" unit "address" address "call" call "call_frame" call_frame
+        "params" params "sites" sites
+        "entry" entry "floats" floats "integers" integers "tokens" tokens "result_type" result_type
+        "references" references
         "result_shape" result_shape "casts" casts "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "n_tokens" n_tokens "result_kind" result_kind
-        "input_size" input_size "line" line "is_static" is_static "output_size" output_size "is_constructor" is_constructor
+        "input_size" input_size "line" line "is_static" is_static "output_size" output_size
+        "is_constructor" is_constructor
         "frame_size" frame_size "result_frame" result_frame "n_casts" n_casts);
     structure!(layout, "pen_cast", Cast, "of" of "to" to "at" at);
     structure!(layout, "pen_token", Token, "bytes" bytes "length" length "unused" unused);
@@ -69,7 +78,8 @@ fn structures(layout: &mut Layout) {
         "exit_status" exit_status "lead" lead "path" path "back" back "n_path" n_path "path_at" path_at
         "path_bits" path_bits "watch" watch "seen" seen "n_seen" n_seen "trace" trace "n_trace" n_trace
         "trace_room" trace_room "passes" passes "n_passes" n_passes "passes_room" passes_room
-        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured "n_allocated" n_allocated
+        "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured
+        "n_allocated" n_allocated
         "compared" compared "n_compared" n_compared "compared_room" compared_room
         "walks" walks "n_walks" n_walks "reach_infects" reach_infects "mutant" mutant);
     structure!(layout, "pen_compared", Compared,
@@ -77,7 +87,8 @@ fn structures(layout: &mut Layout) {
     structure!(layout, "pen_tables", Tables,
         "version" version "n_guards" n_guards "state" state "sites" sites "sites_end" sites_end
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
-        "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end "sancov_gate" sancov_gate
+        "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end
+        "sancov_gate" sancov_gate
         "streams" streams "streams_end" streams_end "release" release);
     structure!(layout, "pen_stream", Stream,
         "name" name "values" values "kind" kind "n" n "taken" taken "unused" unused);

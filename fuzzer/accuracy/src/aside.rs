@@ -17,7 +17,7 @@ pub(super) fn aside(
     let deadline = Instant::now() + pair.timeout() * 2;
     let in_child = |send: &mut dyn FnMut(&Message)| {
         silence();
-        if pair.on_its_own().is_ok() {
+        if pair.detach_from_supervisor().is_ok() {
             work(&mut Objective::new(pair, options, (deadline, 0, 0.0), None, send));
         }
     };

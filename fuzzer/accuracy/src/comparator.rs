@@ -41,17 +41,17 @@ static inline long double penfuzz_power(int e) { return __builtin_ldexpl(1.0L, e
 
 /// Measures the error as a multiple of the function's estimate. No result can keep an estimate below half an ulp; then
 /// twice the error in ulps counts.
-const IN_CLAIMS: &str = "    ulps *= 2;
+const AS_MULTIPLE_OF_ESTIMATE: &str = "    ulps *= 2;
     double claims = penfuzz_claim > 0 ? (double)((error < 0 ? -error : error) / penfuzz_claim) : ulps;
     if (claims < ulps) return claims;
 ";
 
 /// Measures the absolute error.
-const IN_ITSELF: &str = "    return (double)(error < 0 ? -error : error);
+const AS_ABSOLUTE: &str = "    return (double)(error < 0 ? -error : error);
 ";
 
 /// Measures the error relative to the exact value; an infinity where that is 0.
-const IN_REFERENCES: &str = "    if (error == 0) return 0;
+const AS_RELATIVE: &str = "    if (error == 0) return 0;
     return (double)((error < 0 ? -error : error) / size);
 ";
 
@@ -199,13 +199,14 @@ fn of_floats(value: &Value) -> Option<String> {
     let exact = Class::Different.code();
     let y = c_type(value.kind());
     let measure = match value.measure() {
-        _ if value.has_estimate() => IN_CLAIMS,
+        _ if value.has_estimate() => AS_MULTIPLE_OF_ESTIMATE,
         Measure::Ulp => "",
-        Measure::Absolute => IN_ITSELF,
-        Measure::Relative => IN_REFERENCES,
+        Measure::Absolute => AS_ABSOLUTE,
+        Measure::Relative => AS_RELATIVE,
     };
     Some(format!(
-        "    _Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 1, __float128: 1, default: 0),
+        "    _Static_assert(_Generic((penfuzz_reference)0, float: 1, double: 1, long double: 1, __float128: 1, \
+         default: 0),
                    \"{NO_FLOAT}\");
     _Static_assert(sizeof(penfuzz_reference) >= sizeof({y}), \"{NARROWER}\");
     const penfuzz_wide top = 0x1p{greatest}L;
@@ -236,7 +237,7 @@ fn of_floats(value: &Value) -> Option<String> {
 /// Returns the C statements that compare integers. A difference of 64-bit integers is exact in `long double`.
 fn of_integers(value: &Value) -> String {
     let (wrong_nan, wrong_infinity, exact) = (Class::Nan.code(), Class::Infinity.code(), Class::Different.code());
-    let measure = if value.measure() == Measure::Relative { IN_REFERENCES } else { IN_ITSELF };
+    let measure = if value.measure() == Measure::Relative { AS_RELATIVE } else { AS_ABSOLUTE };
     format!(
         "    if (r != r) return {wrong_nan};
     if (r - r != 0) return {wrong_infinity};

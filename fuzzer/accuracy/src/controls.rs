@@ -5,7 +5,7 @@ use libafl_bolts::rands::Rand;
 use penfuzz_mutators::{
     dictionary::Dictionary,
     evaluate::Stop,
-    extremes::{Height, Peak, between},
+    extremes::{NoisyObjective, Peak, between},
     line, structured,
     view::Layout,
 };
@@ -40,7 +40,7 @@ impl Control {
 const RESTART: usize = 4096;
 
 /// Searches until a limit is reached. Returns the largest value and its point.
-pub(super) fn run<F: Height, R: Rand>(
+pub(super) fn run<F: NoisyObjective, R: Rand>(
     control: Control,
     f: &mut F,
     layout: &Layout,
@@ -53,7 +53,7 @@ pub(super) fn run<F: Height, R: Rand>(
     peak
 }
 
-fn search<F: Height, R: Rand>(
+fn search<F: NoisyObjective, R: Rand>(
     control: Control,
     f: &mut F,
     layout: &Layout,
@@ -62,7 +62,7 @@ fn search<F: Height, R: Rand>(
     peak: &mut Peak,
 ) -> Result<core::convert::Infallible, Stop> {
     for start in starts {
-        note(peak, f.height(start)?, start);
+        note(peak, f.value_at(start)?, start);
     }
     let (mut x, mut from, mut value) = (peak.at.clone(), peak.at.clone(), peak.value);
     for n in 0_usize.. {
@@ -80,7 +80,7 @@ fn search<F: Height, R: Rand>(
                 x[d] = line::position(kind, drawn).clamp(*least, *greatest);
             }
         }
-        let new = f.height(&x)?;
+        let new = f.value_at(&x)?;
         note(peak, new, &x);
         if new >= value || is_new {
             (value, from) = (new, x.clone());

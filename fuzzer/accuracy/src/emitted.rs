@@ -7,7 +7,7 @@ use penfuzz_directory::{
     rendering::{
         arguments::arguments,
         header,
-        single::{self, Made},
+        single::{self, BuildInputs},
     },
 };
 use penfuzz_error::{Error, failed};
@@ -36,7 +36,7 @@ pub fn write(
     dir: &Path,
     pair: &Pair,
     answer: &Answer,
-    (made, is_generated): (&Made, bool),
+    (made, is_generated): (&BuildInputs, bool),
     style: Style,
 ) -> Result<(), Error> {
     let inputs = answer.inputs();

@@ -2,7 +2,7 @@
 
 use penfuzz_error::Error;
 use penfuzz_mutators::{
-    extremes::{Height, Peak},
+    extremes::{NoisyObjective, Peak},
     view::Layout,
 };
 
@@ -40,7 +40,7 @@ pub(super) fn all(
     before: u64,
 ) -> Vec<Peak> {
     let mut walk = Walk { objective, done: 0, peaks: Vec::new(), sent: 0 };
-    if special.iter().all(|at| walk.objective.height(at).is_ok()) {
+    if special.iter().all(|at| walk.objective.value_at(at).is_ok()) {
         for ends in regions {
             if !walk.region(ends, before) {
                 break;
@@ -71,7 +71,7 @@ impl Walk<'_, '_> {
         let mut at = point(&ends, skipped);
         self.peaks.push(Peak { at: at.clone(), ends, value: 0.0 });
         for _ in skipped..points {
-            let Ok(value) = self.objective.height(&at) else { return false };
+            let Ok(value) = self.objective.value_at(&at) else { return false };
             let peak = self.peaks.last_mut().expect("it was pushed");
             if value > peak.value {
                 peak.value = value;

@@ -14,7 +14,7 @@ pub const PATHS: usize = 64;
 
 /// The largest error in one region: a part of the domain of one argument, or a box of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summit {
+pub struct StoredPeak {
     /// The ends of each argument, inclusive, as positions on its ULP line.
     pub ends: Vec<(u64, u64)>,
     /// Where the error is, as positions.
@@ -23,7 +23,7 @@ pub struct Summit {
     pub value: f64,
 }
 
-impl Summit {
+impl StoredPeak {
     /// Converts to the type of the search.
     pub(super) fn peak(&self) -> Peak {
         Peak { ends: self.ends.clone(), at: self.at.clone(), value: self.value }
@@ -111,7 +111,7 @@ impl Answer {
     }
 
     /// Adds a peak if it is the largest error of its region.
-    pub(super) fn add_peak(&mut self, peak: Summit) {
+    pub(super) fn add_peak(&mut self, peak: StoredPeak) {
         match self.peaks.binary_search_by(|known| known.ends.cmp(&peak.ends)) {
             Ok(i) if self.peaks[i].value < peak.value => self.peaks[i] = peak,
             Ok(_) => {}
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_run_tells_how_it_came_to_the_worst_error() {
+    fn merge_keeps_progress_of_best_run() {
         let run = |sizes: &[f64], n| Answer {
             found: sizes.iter().map(|size| found(*size, 0, &[])).collect(),
             evaluations: n,
@@ -192,7 +192,7 @@ mod tests {
     fn of_each_region_the_largest_error_is_kept() {
         let mut answer = Answer::default();
         for (least, value) in [(8, 0.5), (1, 0.25), (8, 0.75), (8, 0.6)] {
-            answer.add_peak(Summit { ends: vec![(least, least + 1)], at: vec![least], value });
+            answer.add_peak(StoredPeak { ends: vec![(least, least + 1)], at: vec![least], value });
         }
         let all: Vec<_> = answer.peaks.iter().map(|peak| (peak.ends[0].0, peak.value)).collect();
         assert_eq!(all, [(1, 0.25), (8, 0.75)]);
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_other_arguments_does_not_fit() {
+    fn stored_answer_must_match_arguments() {
         let domain = Domain::new(Kind::I8, 1, 8).expect("a range");
         let inputs = Inputs::of(Layout::packed(&[Kind::I8]).with_domain(0, domain));
         let peak = |at: Vec<u64>| Answer {
-            peaks: vec![Summit { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
+            peaks: vec![StoredPeak { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
             ..Answer::default()
         };
         assert!(Answer::default().fits(&inputs) && peak(vec![0x81]).fits(&inputs));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_result_is_kept_once_and_not_too_many_of_a_class() {
+    fn wrong_results_are_unique_and_limited_per_class() {
         let mut answer = Answer::default();
         for byte in (0..40).chain(0..40) {
             answer.add_wrong(Found { compared: Compared::Wrong(Class::Nan), ..found(0.0, byte, &[]) });

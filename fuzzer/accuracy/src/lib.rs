@@ -39,8 +39,8 @@ pub mod inputs;
 pub mod kept;
 pub mod libm;
 pub mod library;
+mod loaded_code;
 mod local;
-mod mapped;
 pub mod objective;
 pub mod page;
 pub mod pair;
@@ -71,7 +71,7 @@ pub use self::supervisor::run;
 use self::{
     controls::Control,
     errno::Errno,
-    kept::{PATHS, Summit, WRONG},
+    kept::{PATHS, StoredPeak, WRONG},
     objective::Objective,
     reference::Reference,
     sources::Sources,
@@ -183,7 +183,7 @@ pub struct Options {
     /// A baseline search that replaces the default one.
     pub control: Option<Control>,
     /// The peaks that an earlier run has stored, from which the search starts. `None` if results are not stored.
-    pub kept: Option<Vec<Summit>>,
+    pub kept: Option<Vec<StoredPeak>>,
     /// Number of inputs that an earlier exhaustive search has already tried, counted from the first one.
     pub tried: u64,
 }
@@ -227,7 +227,7 @@ pub struct Answer {
     /// The input with the largest error for each set of branches, in descending order of the error.
     pub regions: Vec<Found>,
     /// The largest error of each region, if it is above 0, in the order of the regions' ends.
-    pub peaks: Vec<Summit>,
+    pub peaks: Vec<StoredPeak>,
     /// Evaluations.
     pub evaluations: u64,
     /// Evaluations in which the reference faulted.
@@ -271,7 +271,7 @@ enum Message {
     Wrong(Found),
     Region(Found),
     /// The largest error of each region so far.
-    Peaks(Vec<Summit>),
+    Peaks(Vec<StoredPeak>),
     /// Number of inputs tried so far by exhaustive search, for the progress bar.
     Tried(u64),
     /// As `Tried`, and all results for these inputs have been sent: they need not be tried again.
@@ -303,7 +303,7 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         |starts: &[Vec<u64>]| kept.iter().map(|summit| &summit.at).chain(starts).cloned().collect::<Vec<_>>();
     let peaks = if options.exhaust {
         let mut peaks = exhaustive::all(&mut objective, regions, &starts, options.tried);
-        peaks.extend(kept.iter().map(Summit::peak));
+        peaks.extend(kept.iter().map(StoredPeak::peak));
         peaks
     } else {
         let short = || Instant::now() + options.max_time / SHORT;
@@ -317,8 +317,8 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
             let binades = starts::boundaries(&starts, &layout, (short(), 1), |at| objective.binade(at));
             let near_one = starts::first_ones(&binades, &mut rng);
-            hints.extend(starts::beside(&ends, &whole, &layout, &mut rng));
-            hints.extend(starts::beside(&near_one, &whole, &layout, &mut rng));
+            hints.extend(starts::near_boundaries(&ends, &whole, &layout, &mut rng));
+            hints.extend(starts::near_boundaries(&near_one, &whole, &layout, &mut rng));
             extremes(&mut objective, Extremes::new(regions).with_hints(hints), &mut rng, &with_kept(&starts))
         }
     };

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ulp_beside_a_power_of_two_is_left_to_the_reference() {
+    fn no_polynomial_error_at_powers_of_two() {
         let local = Local::fit(window(1.5, 1 << 10), 0.5, |x| Some((x - 0.5, 0.0))).expect("a polynomial");
         assert_eq!(local.ulps(1.5, 1.0), None);
         assert_eq!(local.ulps(1.5f64.next_up(), 1.0), Some(-1.0));

@@ -66,7 +66,8 @@ impl Pair {
         }
         if !value.kind().is_float() && !matches!(reference, Reference::Source { .. }) {
             return Err(Error::new(format!(
-                "the reference {} is a float, and `{}` returns an integer; compare with FILE.c:NAME, or name a member with --result",
+                "the reference {} is a float, and `{}` returns an integer; compare with FILE.c:NAME, or name a member \
+                 with --result",
                 reference.text(),
                 function.signature()
             )));
@@ -162,16 +163,16 @@ impl Pair {
     ///
     /// # Errors
     /// When the guard cannot be installed.
-    pub fn on_its_own(&mut self) -> Result<(), Error> {
+    pub fn detach_from_supervisor(&mut self) -> Result<(), Error> {
         let timeout = self.timeout();
-        self.session.evaluator.on_its_own(timeout)?;
+        self.session.evaluator.detach_from_supervisor(timeout)?;
         self.session.evaluator.arm(|_| 0);
         if let Some(comparator) = &mut self.comparator {
-            comparator.evaluator.on_its_own(timeout)?;
+            comparator.evaluator.detach_from_supervisor(timeout)?;
             comparator.evaluator.arm(|_| 0);
         }
         if let Some(twin) = &mut self.twin {
-            twin.evaluator.on_its_own(timeout)?;
+            twin.evaluator.detach_from_supervisor(timeout)?;
             twin.evaluator.watch_operations();
         }
         Ok(())

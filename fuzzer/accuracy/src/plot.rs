@@ -10,7 +10,7 @@ use penfuzz_report::{
 };
 use penfuzz_system::files::destination::Destination;
 
-use super::{Answer, kept::Summit, pair::Pair, value::Measure};
+use super::{Answer, kept::StoredPeak, pair::Pair, value::Measure};
 
 const WIDTH: f64 = 980.0;
 const HEIGHT: f64 = 320.0;
@@ -25,9 +25,11 @@ const LABELS: usize = 8;
 /// Approximate number of labels of errors.
 const TICKS: usize = 6;
 /// Style of a plot in a file of its own; in a page it uses the style of the page.
-const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#333}.e{text-anchor:end}.m{text-anchor:middle}\
+const STYLE: &str = "<style>svg{font:13px sans-serif;background:#fff}text{fill:#333}\
+    .e{text-anchor:end}.m{text-anchor:middle}\
     .grid{stroke:#ddd}.axis{stroke:#666}rect{fill:#0072b2}rect:hover{fill:#d1495b}\
-    @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}.grid{stroke:#333}.axis{stroke:#999}}</style>\n";
+    @media(prefers-color-scheme:dark){svg{background:#1b1b1b}text{fill:#ccc}\
+    .grid{stroke:#333}.axis{stroke:#999}}</style>\n";
 
 /// Checks whether a plot can be written to this file.
 ///
@@ -50,7 +52,7 @@ pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Err
 
 /// Returns the plot; empty for a function of several arguments.
 #[must_use]
-pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
+pub fn draw(pair: &Pair, parts: &[StoredPeak], style: &str) -> String {
     let [slot] = pair.layout().slots() else { return String::new() };
     let kind = slot.kind;
     let y = scale(pair, parts);
@@ -78,7 +80,7 @@ pub fn draw(pair: &Pair, parts: &[Summit], style: &str) -> String {
 }
 
 /// Returns the axis of errors: linear for a few ulps, otherwise logarithmic.
-fn scale(pair: &Pair, parts: &[Summit]) -> Scale {
+fn scale(pair: &Pair, parts: &[StoredPeak]) -> Scale {
     let most = parts.iter().map(|p| p.value).fold(0.0, f64::max);
     let least = parts.iter().map(|p| p.value).fold(most, f64::min);
     let to = (BOTTOM, TOP);
@@ -100,12 +102,13 @@ fn short(kind: Kind, bits: u64) -> String {
 }
 
 /// Appends the bar of one part, with a tooltip of its ends and error.
-fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Summit, (from, to): (f64, f64), top: f64) {
+fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &StoredPeak, (from, to): (f64, f64), top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
     let decimal = |position| literal::decimal(kind, line::raw(kind, position));
     let _ = writeln!(
         out,
-        "<rect class=\"t0\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\"><title>{} to {}: {} {unit}</title></rect>",
+        "<rect class=\"t0\" x=\"{from:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\">\
+         <title>{} to {}: {} {unit}</title></rect>",
         (to - from - 0.3).max(0.5),
         BOTTOM - top,
         decimal(part.ends[0].0),

@@ -82,7 +82,8 @@ impl Reference {
     fn mpfr(name: &str, function: &Function) -> Result<Self, Error> {
         if !cfg!(feature = "mpfr") {
             return Err(Error::new(format!(
-                "--reference mpfr:{name} needs MPFR, without which this penfuzz was built; build it with `cargo build --release --features mpfr`, or name a reference FILE.c:NAME"
+                "--reference mpfr:{name} needs MPFR, without which this penfuzz was built; build it with `cargo build \
+                 --release --features mpfr`, or name a reference FILE.c:NAME"
             )));
         }
         let arity = libm::arity(name).ok_or_else(|| {

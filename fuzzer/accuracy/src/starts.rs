@@ -18,10 +18,10 @@ const EXTREME: [f64; 7] = [0.0, 1.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN
 const HINTS: usize = 4096;
 /// Evaluation limit of the search for boundaries, and limit of boundaries between two starts, in functions of one
 /// argument.
-const ASKED: usize = 1 << 16;
-const ENDS: usize = 16;
-/// The same in functions of several arguments. There are boundaries along each argument for each value of the others,
-/// so the evaluations go to more pairs of starts rather than to more boundaries of one pair.
+const MAX_CALLS: usize = 1 << 16;
+const MAX_BOUNDARIES: usize = 16;
+/// The same in functions of several arguments. There are boundaries along each argument for each value of the others, so
+/// the evaluations go to more pairs of starts rather than to more boundaries of one pair.
 const ASKED_OF_SEVERAL: usize = 1 << 20;
 const ENDS_OF_SEVERAL: usize = 4;
 /// Number of multiples of π/4 for each power of two.
@@ -80,7 +80,12 @@ pub fn near_one<R: Rand>(ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> V
 
 /// Returns points near branch boundaries, at all distances up to a binade: a part of the domain that the code handles
 /// separately may be narrow, and lies between two boundaries.
-pub fn beside<R: Rand>(branch_ends: &[Vec<u64>], ends: &[(u64, u64)], layout: &Layout, rng: &mut R) -> Vec<Vec<u64>> {
+pub fn near_boundaries<R: Rand>(
+    branch_ends: &[Vec<u64>],
+    ends: &[(u64, u64)],
+    layout: &Layout,
+    rng: &mut R,
+) -> Vec<Vec<u64>> {
     if branch_ends.is_empty() {
         return Vec::new();
     }
@@ -104,8 +109,8 @@ pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
 
 /// Returns neighbours for which `of` returns different values, such as the sets of branches that they cover. They are
 /// found by bisection between consecutive `starts`, along one argument; for functions of one argument, starts near 1
-/// come first. `of` is called about [`ASKED`] times at most, or [`ASKED_OF_SEVERAL`], divided by `costs`, the relative
-/// cost of a call; between two starts at most [`ENDS`] boundaries are searched for, or [`ENDS_OF_SEVERAL`].
+/// come first. `of` is called about [`MAX_CALLS`] times at most, or [`ASKED_OF_SEVERAL`], divided by `costs`, the relative
+/// cost of a call; between two starts at most [`MAX_BOUNDARIES`] boundaries are searched for, or [`ENDS_OF_SEVERAL`].
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,
@@ -116,7 +121,7 @@ pub fn boundaries<T: PartialEq + Clone>(
     let (most, most_ends) = if let [slot] = layout.slots() {
         let ones = [1.0, -1.0].map(|x| line::position(slot.kind, slot.kind.from_real(x)));
         pairs.sort_by_key(|i| ones.iter().map(|one| starts[*i][0].abs_diff(*one)).min());
-        (ASKED, ENDS)
+        (MAX_CALLS, MAX_BOUNDARIES)
     } else {
         (ASKED_OF_SEVERAL, ENDS_OF_SEVERAL)
     };
@@ -242,7 +247,7 @@ mod tests {
     /// A boundary as in `pow`: it overflows near 1 in a part of the domain with its own code. 1 itself is also a
     /// special case.
     #[test]
-    fn an_end_is_found_where_one_argument_is_near_1_and_the_other_one_large() {
+    fn boundary_of_two_arguments_is_found() {
         let layout = Layout::packed(&[Kind::F64, Kind::F64]);
         let number = |p: u64| f64::from_bits(line::raw(Kind::F64, p));
         let log = |at: &[u64]| number(at[1]) * (number(at[0]) - 1.0);
@@ -261,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_with_ends_everywhere_is_looked_at_a_limited_number_of_times() {
+    fn boundary_search_has_evaluation_limit() {
         let layout = Layout::packed(&[Kind::F64]);
         let starts = starts(&layout, &mut StdRand::with_seed(1));
         let mut asked = 0;
@@ -269,22 +274,22 @@ mod tests {
             asked += 1;
             at[0]
         });
-        assert!((ASKED..ASKED + 2000).contains(&asked) && found.len() > 1000, "{asked}, {}", found.len());
+        assert!((MAX_CALLS..MAX_CALLS + 2000).contains(&asked) && found.len() > 1000, "{asked}, {}", found.len());
         assert!(boundaries(&starts, &layout, (Instant::now(), 1), |at| at[0]).is_empty(), "there is no time");
         asked = 0;
         let _ = boundaries(&starts, &layout, (later(), 8), |at| {
             asked += 1;
             at[0]
         });
-        assert!((ASKED / 8..ASKED / 8 + 2000).contains(&asked), "{asked}, where it costs eight times as much");
+        assert!((MAX_CALLS / 8..MAX_CALLS / 8 + 2000).contains(&asked), "{asked}, where it costs eight times as much");
     }
 
     #[test]
     fn points_lie_beside_the_ends_of_branches() {
         let layout = Layout::packed(&[Kind::F64, Kind::I32]);
         let (one, box_ends) = (line::position(Kind::F64, 1f64.to_bits()), [(0, u64::MAX), (0, 100)]);
-        assert!(beside(&[], &box_ends, &layout, &mut StdRand::with_seed(1)).is_empty());
-        let all = beside(&[vec![one, 7], vec![one + 1, 7]], &box_ends, &layout, &mut StdRand::with_seed(1));
+        assert!(near_boundaries(&[], &box_ends, &layout, &mut StdRand::with_seed(1)).is_empty());
+        let all = near_boundaries(&[vec![one, 7], vec![one + 1, 7]], &box_ends, &layout, &mut StdRand::with_seed(1));
         let distances: Vec<u64> = all.iter().map(|at| at[0].abs_diff(one)).collect();
         let binade = 1u64 << 53;
         for bits in (0..50).step_by(10) {

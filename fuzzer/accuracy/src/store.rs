@@ -52,7 +52,7 @@ const DURABLE: Duration = Duration::from_secs(1);
 
 /// Identity of a comparison: what all runs of a directory have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct Identity {
     /// [`SCHEMA`].
     schema: u32,
     /// The target, as an absolute path or a name for the loader.
@@ -77,7 +77,7 @@ fn by_default() -> ScopeKind {
     ScopeKind::Function
 }
 
-impl About {
+impl Identity {
     /// Returns the identity of the comparison of a pair.
     #[must_use]
     pub fn of(pair: &Pair, target: &Path, arguments: &[String], options: &Options) -> Self {
@@ -138,12 +138,12 @@ impl Store {
     /// # Errors
     /// When it holds other files or runs of another comparison, another process with this seed uses it, or it cannot be
     /// written.
-    pub fn open(dir: &Path, about: &About, (target, seed): (&Path, u64)) -> Result<Self, Error> {
+    pub fn open(dir: &Path, about: &Identity, (target, seed): (&Path, u64)) -> Result<Self, Error> {
         directory::refuse_foreign(dir, &[ABOUT, LOCK])?;
         fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
-        let _turn = turn(dir)?;
+        let _turn = lock_directory(dir)?;
         let path = dir.join(ABOUT);
-        match read::<About>(&path)? {
+        match read::<Identity>(&path)? {
             Some(known) if known != *about => return Err(other(dir, &known)),
             Some(_) => {}
             None => write(&path, about, true).map_err(Error::from_source)?,
@@ -170,8 +170,8 @@ impl Store {
 
     /// Returns the results of earlier runs with this seed. If they are no longer valid, only the inputs remain, as
     /// peaks without an error.
-    pub(super) fn recall(&mut self, pair: &mut Pair, options: &Options) -> Answer {
-        self.code = crate::mapped::code(&pair.twin_file().into_iter().collect::<Vec<_>>());
+    pub(super) fn load_previous(&mut self, pair: &mut Pair, options: &Options) -> Answer {
+        self.code = crate::loaded_code::code(&pair.twin_file().into_iter().collect::<Vec<_>>());
         let run = core::mem::take(&mut self.before);
         if run.answer.tried > 0 && run.code != self.code && options.exhaust {
             let dir = self.dir.display();
@@ -181,10 +181,11 @@ impl Store {
         if !before.fits(&pair.inputs) {
             before = Answer::default();
         }
-        if !still_holds(pair, options, &before) {
+        if !is_reproducible(pair, options, &before) {
             let dir = self.dir.display();
             errln!(
-                "penfuzz: the worst input of the earlier runs in {dir} has another result now; their inputs are evaluated again"
+                "penfuzz: \
+                 the worst input of the earlier runs in {dir} has another result now; their inputs are evaluated again"
             );
             let mut peaks = core::mem::take(&mut before.peaks);
             for peak in &mut peaks {
@@ -193,7 +194,7 @@ impl Store {
             before = Answer { peaks, ..Answer::default() };
         }
         let others = self.others().into_iter();
-        self.stale = others.filter(|(_, run)| !still_holds(pair, options, run)).map(|(seed, _)| seed).collect();
+        self.stale = others.filter(|(_, run)| !is_reproducible(pair, options, run)).map(|(seed, _)| seed).collect();
         before
     }
 
@@ -260,9 +261,9 @@ impl Store {
     }
 
     /// Merges the answer with those of all other runs that are still valid.
-    pub(super) fn with_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
+    pub(super) fn merge_others(&mut self, pair: &mut Pair, options: &Options, answer: Answer) -> Answer {
         let others = self.others().into_iter();
-        let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| still_holds(pair, options, run));
+        let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| is_reproducible(pair, options, run));
         for (seed, _) in &stale {
             errln!(
                 "penfuzz: {}/{SEED}{seed} is left out: its worst input has another result now; run --seed {seed} again",
@@ -282,7 +283,7 @@ impl Store {
     }
 
     /// Writes the report during a search.
-    pub(super) fn publish_meanwhile(&mut self, pair: &Pair, answer: &Answer) {
+    pub(super) fn publish_interim(&mut self, pair: &Pair, answer: &Answer) {
         let age = fs::metadata(self.dir.join(publish::JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
         if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
             return;
@@ -299,7 +300,7 @@ impl Store {
     /// # Errors
     /// Those of the file system, with the path.
     pub fn publish(&self, pair: &Pair, answer: &Answer) -> Result<(), Error> {
-        let _turn = turn(&self.dir)?;
+        let _turn = lock_directory(&self.dir)?;
         publish::write(&self.dir, pair, answer, (&self.target, self.seed))
     }
 
@@ -319,19 +320,19 @@ impl Store {
 }
 
 /// Returns whether the worst input of a run still has the same result and error.
-fn still_holds(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
+fn is_reproducible(pair: &mut Pair, options: &Options, run: &Answer) -> bool {
     let fits = run.fits(&pair.inputs);
     fits && run.found.last().or(run.wrong.first()).is_none_or(|found| holds(pair, options, found))
 }
 
 /// Locks the directory against other processes until the file is dropped. Has no effect on a file system without locks.
-fn turn(dir: &Path) -> Result<File, Error> {
+fn lock_directory(dir: &Path) -> Result<File, Error> {
     let file = own::open(&dir.join(LOCK)).map_err(|e| failed(dir, "cannot be written as output directory", e))?;
     let _ = file.lock();
     Ok(file)
 }
 
-fn other(dir: &Path, known: &About) -> Error {
+fn other(dir: &Path, known: &Identity) -> Error {
     let arguments = known.arguments.join("', '");
     let arguments = if arguments.is_empty() { arguments } else { format!(" with '{arguments}'") };
     let exact = if known.exact { " --exact" } else { "" };
@@ -340,7 +341,8 @@ fn other(dir: &Path, known: &About) -> Error {
     at(
         dir,
         format!(
-            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, --scope {}; give another -o",
+            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, \
+             --scope {}; give another -o",
             known.function, known.target, known.reference, known.result, known.unit, known.search, scope
         ),
     )

@@ -29,9 +29,9 @@ const DEATHS: u64 = 100;
 /// When the box is too large for an exhaustive search, or nothing can be compared: the reference faults or is NaN
 /// everywhere.
 pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) -> Result<Answer, Error> {
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let inputs = options.exhaust.then(|| exhaustive::inputs(pair.layout())).transpose()?;
-    let mut known = store.as_mut().map(|store| store.recall(pair, options)).unwrap_or_default();
+    let mut known = store.as_mut().map(|store| store.load_previous(pair, options)).unwrap_or_default();
     let begun = Instant::now();
     let until = begun + options.max_time;
     let patience = pair.timeout() * 2 + Duration::from_secs(2);
@@ -44,7 +44,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     };
     known.peaks.retain(|peak| peak.value > 0.0);
     let pair = RefCell::new(pair);
-    let mut course = Course::new(known, store, inputs);
+    let mut course = SearchState::new(known, store, inputs);
     let mut deaths = 0;
     loop {
         let (before, cpu) = (course.answer.evaluations, course.answer.cpu);
@@ -54,7 +54,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
             silence();
             // This is a child process: nothing else borrows the pair here.
             let mut pair = pair.borrow_mut();
-            if pair.on_its_own().is_ok() {
+            if pair.detach_from_supervisor().is_ok() {
                 search(Objective::new(&mut pair, options, (until, before, cpu), worst, send), options, seed);
             }
         };
@@ -72,16 +72,16 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     }
     let (mut answer, store) = course.end(begun.elapsed());
     let pair = pair.into_inner();
-    judge(pair, &answer)?;
+    check_comparable(pair, &answer)?;
     if let Some(store) = store {
-        answer = store.with_others(pair, options, answer);
+        answer = store.merge_others(pair, options, answer);
     }
     answer.sources = answer.found.last().and_then(|worst| sources::find(pair, options, worst));
     Ok(answer)
 }
 
 /// State of the search in the supervising process.
-struct Course<'a> {
+struct SearchState<'a> {
     answer: Answer,
     store: Option<&'a mut Store>,
     /// Counts of earlier runs: faults of the function, faults of the reference, comparisons; and their seconds.
@@ -93,7 +93,7 @@ struct Course<'a> {
     bar: Option<ProgressBar>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> SearchState<'a> {
     fn new(known: Answer, store: Option<&'a mut Store>, inputs: Option<u64>) -> Self {
         Self {
             counts: (known.faults, known.reference_faults, known.compared),
@@ -140,7 +140,7 @@ impl<'a> Course<'a> {
         if let Some(store) = self.store.as_mut().filter(|_| is_find || is_checkpoint) {
             store.keep(&self.answer);
             if is_checkpoint {
-                store.publish_meanwhile(pair, &self.answer);
+                store.publish_interim(pair, &self.answer);
             }
         }
     }
@@ -169,7 +169,7 @@ impl Answer {
 }
 
 /// Returns an error if no evaluation was comparable.
-fn judge(pair: &Pair, answer: &Answer) -> Result<(), Error> {
+fn check_comparable(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     let reference = pair.reference().text();
     let is_other = |f: &Found| matches!(f.compared, Compared::Wrong(Class::Different | Class::Errno));
     if answer.compared > 0 || !answer.found.is_empty() || answer.wrong.iter().any(is_other) {

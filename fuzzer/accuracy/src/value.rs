@@ -83,7 +83,7 @@ pub struct Value {
 
 /// Values after a call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct CallValues {
     /// Raw bits of the result.
     pub result: u64,
     /// The function's own estimate of its error.
@@ -92,7 +92,7 @@ pub(super) struct Seen {
     pub errno: Option<Errno>,
 }
 
-impl Seen {
+impl CallValues {
     /// A result of 0 without estimate and `errno`.
     pub(super) const fn zero() -> Self {
         Self { result: 0, estimate: None, errno: None }
@@ -128,7 +128,8 @@ impl Value {
                 Ok(Self { kind, member, estimate, has_status, measure })
             }
             _ => Err(Error::new(format!(
-                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return a number or fill in a structure with a float",
+                "`{}` cannot be compared: accuracy is for functions of numbers, passed by value, that return a number \
+                 or fill in a structure with a float",
                 function.signature()
             ))),
         }
@@ -194,14 +195,14 @@ impl Value {
     }
 
     /// Reads the values after the last call; `None` if its status says that there is no result.
-    pub(super) fn read(&self, evaluator: &Evaluator) -> Option<Seen> {
+    pub(super) fn read(&self, evaluator: &Evaluator) -> Option<CallValues> {
         let returned = evaluator.result();
         if self.has_status && returned as u32 != 0 {
             return None;
         }
         let result = self.member.as_ref().map_or(returned & self.kind.mask(), |m| m.read(evaluator));
         let estimate = self.estimate.as_ref().map(|m| m.kind.to_real(m.read(evaluator)));
-        Some(Seen { result, estimate, errno: None })
+        Some(CallValues { result, estimate, errno: None })
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use penfuzz_directory::output::reports::write_all;
 use penfuzz_error::Error;
-use penfuzz_prove::{self as prove, stated::Stated};
+use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
 use penfuzz_system::process::interrupts;
 
@@ -52,7 +52,7 @@ pub fn try_inputs(
     };
     let mut after = run(&options)?.report;
     after.stop_reason.clone_from(&report.stop_reason);
-    let faults = carry_over(&Stated::of(report), &mut after);
+    let faults = carry_over(&StoredProofs::of(report), &mut after);
     *report = after;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(faults)
@@ -60,7 +60,7 @@ pub fn try_inputs(
 
 /// Copies the proofs of branches to a later report. Returns one message for each branch that is proved unreachable and
 /// yet was taken.
-pub fn carry_over(stated: &Stated, to: &mut Report) -> Vec<String> {
+pub fn carry_over(stated: &StoredProofs, to: &mut Report) -> Vec<String> {
     let fault = |place| {
         format!("{place} is proved unreachable, and an input takes it: this is a fault of penfuzz, please report it")
     };

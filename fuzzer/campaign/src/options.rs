@@ -8,13 +8,13 @@ use std::{
 
 use penfuzz_directory::{
     output::manifest::{self, Manifest},
-    rendering::linked::{self, Recorded},
+    rendering::linked::{self, BuildRecord},
 };
 use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
     stages::{SearchKind, paper},
 };
-use penfuzz_executor::{evaluator::Limits, sandbox::Allow};
+use penfuzz_executor::{evaluator::EvaluationLimits, sandbox::Allow};
 use penfuzz_prove as prove;
 use penfuzz_report::{Compilation, criterion::Criterion, test_format::TestFormat};
 use penfuzz_target::{inputs::Calls, program::Rounding};
@@ -68,7 +68,7 @@ pub struct Options {
     pub n_iter: u32,
     /// Rounding modes that the function is called in.
     pub rounding: Rounding,
-    /// Declared domains of the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::Statement`]).
+    /// Declared domains of the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::ArgConstraint`]).
     pub args: Vec<String>,
     /// Declared structure of the sequence of calls that an input describes.
     pub calls: Calls,
@@ -147,7 +147,7 @@ impl Options {
     pub fn resuming(manifest: &Manifest) -> Self {
         // Of a file that the user linked.
         let recorded =
-            if manifest.sources.is_empty() { linked::recorded(&manifest.linked) } else { Recorded::default() };
+            if manifest.sources.is_empty() { linked::recorded(&manifest.linked) } else { BuildRecord::default() };
         Self {
             target: PathBuf::from(&manifest.target),
             linked: manifest.linked.clone(),
@@ -198,8 +198,8 @@ impl Options {
 
     /// Limits of one evaluation.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        Limits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
+    pub fn limits(&self) -> EvaluationLimits {
+        EvaluationLimits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 }
 

@@ -60,7 +60,7 @@ impl Prepared {
         let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
         let mut target = target;
         let function = select::find(&target, options.function.as_deref())?;
-        let Said { args, calls, sizes } = said(options, &target, function);
+        let Declarations { args, calls, sizes } = declarations(options, &target, function);
         set_calls(&mut target, function, &calls)?;
         let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.limits(), &hold)?;
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
@@ -98,7 +98,8 @@ impl Prepared {
         if !is_farm && cluster::is_farm(&dir) {
             return Err(at(
                 &dir,
-                "holds a campaign of several clients; give --cores to go on with it, or another -o, or --fresh to start over",
+                "holds a campaign of several clients; give --cores to go on with it, or another -o, or --fresh to \
+                 start over",
             ));
         }
         Ok(dir)
@@ -125,7 +126,7 @@ impl Prepared {
 }
 
 /// The declarations about the inputs, and their sizes if these are known from the manifest.
-struct Said {
+struct Declarations {
     args: Vec<String>,
     calls: Calls,
     sizes: Option<Sizes>,
@@ -134,9 +135,9 @@ struct Said {
 /// The declared arguments and calls. Unset options default to the stored manifest of a campaign on this function. The
 /// stored sizes hold for these declarations only: other declarations change the fingerprint, and the campaign is
 /// refused.
-fn said(options: &Options, target: &Target, function: usize) -> Said {
+fn declarations(options: &Options, target: &Target, function: usize) -> Declarations {
     let (args, calls) = (options.args.clone(), options.calls.clone());
-    let nothing = Said { args, calls, sizes: None };
+    let nothing = Declarations { args, calls, sizes: None };
     if options.fresh {
         return nothing;
     }
@@ -144,9 +145,9 @@ fn said(options: &Options, target: &Target, function: usize) -> Said {
     let dir = options.out.clone().unwrap_or_else(|| options::default_directory(options, name));
     let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
     let Some(begun) = begun else { return nothing };
-    let Said { args, calls, .. } = nothing;
+    let Declarations { args, calls, .. } = nothing;
     let init = calls.init.or(begun.sequence.init);
     let globals = if calls.globals.is_empty() { begun.sequence.globals } else { calls.globals };
     let calls = Calls { most: calls.most.or(begun.sequence.most), init, globals };
-    Said { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
+    Declarations { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
 }

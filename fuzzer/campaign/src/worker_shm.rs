@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use penfuzz_error::Error;
 use penfuzz_executor::evaluator::Journal;
 
-use penfuzz_system::process::shared_memory::{self, Room, Shareable};
+use penfuzz_system::process::shared_memory::{self, Shareable, SharedBuffer};
 
 /// Capacity for the input under evaluation, in bytes.
 pub const INPUT_ROOM: usize = 4096;
@@ -98,7 +98,7 @@ impl StopReason {
 #[derive(Debug)]
 pub struct Text {
     length: AtomicU64,
-    bytes: Room<TEXT_ROOM>,
+    bytes: SharedBuffer<TEXT_ROOM>,
 }
 
 impl Text {
@@ -168,7 +168,7 @@ pub enum WorkerEnd {
     /// The report is written.
     Finished = 1,
     /// The process needs a restart.
-    WornOut = 2,
+    NeedsRestart = 2,
     /// [`WorkerShm::error`] holds the reason.
     Failed = 3,
     /// The report is written, and another worker can continue.
@@ -208,7 +208,7 @@ pub struct WorkerShm {
     /// Size of the input in bytes.
     pub input_size: AtomicU64,
     /// The input under evaluation.
-    pub input: Room<INPUT_ROOM>,
+    pub input: SharedBuffer<INPUT_ROOM>,
     /// How the worker ended; a [`WorkerEnd`].
     pub end: AtomicU32,
     /// Number of seeds tried in this run. Each is counted before it is evaluated.
@@ -218,12 +218,12 @@ pub struct WorkerShm {
     /// Number of bytes of `finds` in use.
     finds_used: AtomicU64,
     /// Found inputs that are not on disk yet, each preceded by its length.
-    finds: Room<FINDS_ROOM>,
+    finds: SharedBuffer<FINDS_ROOM>,
     /// Number of bytes of `fatal_inputs` in use.
     fatal_inputs_used: AtomicU64,
     /// Inputs that killed workers and are not on disk yet, each preceded by its length and by
     /// [`penfuzz_directory::replay::fatal_input::Death::to_number`].
-    fatal_inputs: Room<FATAL_INPUTS_ROOM>,
+    fatal_inputs: SharedBuffer<FATAL_INPUTS_ROOM>,
     /// Number of messages sent so far.
     sent: AtomicU64,
     messages: [Text; MESSAGES],
@@ -280,7 +280,7 @@ impl WorkerShm {
     }
 
     /// Excludes the duration `pause`, in which no worker searched, from [`WorkerShm::seconds`].
-    pub fn leave_out(&self, pause: Duration) {
+    pub fn exclude_pause(&self, pause: Duration) {
         if self.search_began.load(Ordering::Relaxed) != 0 {
             self.search_began.fetch_add(pause.as_nanos() as u64, Ordering::Release);
         }
@@ -378,7 +378,7 @@ impl WorkerShm {
 }
 
 /// The entries of a buffer in which each entry is preceded by its length.
-fn entries<const N: usize>(room: &Room<N>, used: &AtomicU64) -> Vec<Vec<u8>> {
+fn entries<const N: usize>(room: &SharedBuffer<N>, used: &AtomicU64) -> Vec<Vec<u8>> {
     let bytes = room.read(used.load(Ordering::Acquire) as usize);
     let mut rest = &bytes[..];
     let next = || {
@@ -438,16 +438,16 @@ mod tests {
     fn pauses_are_left_out_of_the_clock() {
         let shm = memory();
         let (begun, hour) = (Instant::now(), Duration::from_hours(1));
-        shm.leave_out(hour);
+        shm.exclude_pause(hour);
         assert!(shm.seconds(begun) <= 0.0, "the clock is not started");
         shm.start_clock(begun, 7200.0);
-        shm.leave_out(hour);
+        shm.exclude_pause(hour);
         let seconds = shm.seconds(begun);
         assert!((3600.0..3660.0).contains(&seconds), "{seconds}");
     }
 
     #[test]
-    fn what_a_target_wrote_is_no_text_and_no_time() {
+    fn values_overwritten_by_target_are_rejected() {
         let shm = memory();
         shm.warn("one");
         shm.directory.set("out");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use penfuzz_error::Error;
-use penfuzz_system::process::interrupts::{self, Watch};
+use penfuzz_system::process::interrupts::{self, SignalGuard};
 
 use crate::{Recipe, build_until};
 
@@ -13,7 +13,7 @@ use crate::{Recipe, build_until};
 /// # Errors
 /// Those of [`crate::build`].
 pub fn build(recipe: &Recipe) -> Result<PathBuf, Error> {
-    let watch = Watch::begin();
+    let watch = SignalGuard::begin();
     let built = build_until(recipe, &interrupts::requested);
     drop(watch);
     interrupts::end_if_requested();

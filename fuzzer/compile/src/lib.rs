@@ -422,7 +422,9 @@ mod tests {
         }
 
         #[test]
-        fn names_with_spaces_and_broken_lines_are_read_back(names in prop::collection::vec("[a-z./]{1,8}( [a-z./]{1,8})?", 0..6)) {
+        fn names_with_spaces_and_broken_lines_are_read_back(
+            names in prop::collection::vec("[a-z./]{1,8}( [a-z./]{1,8})?", 0..6),
+        ) {
             let list: Vec<String> = names.iter().map(|name| name.replace(' ', "\\ ")).collect();
             let rule = format!("out.o: {}\n", list.join(" \\\n  "));
             prop_assert_eq!(dependencies(&rule), names.iter().map(PathBuf::from).collect::<Vec<_>>());

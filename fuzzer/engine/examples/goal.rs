@@ -14,7 +14,7 @@ use penfuzz_engine::{
 };
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_mutators::{
     basinhopping::Basinhopping,
@@ -22,7 +22,7 @@ use penfuzz_mutators::{
     minimizer::{LocalMinimizer as _, create},
     start::StartPoints,
 };
-use penfuzz_target::program::{Target, harvest, select::select};
+use penfuzz_target::program::{Target, program_constants, select::select};
 
 /// `r` is the distance to the nearest of the wanted branches, over all passes of their sites.
 struct AnyOf {
@@ -89,11 +89,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Arming writes one action byte per branch. From then on, every run computes its `r`.
     let scope = Scope::new(&target, function, ScopeKind::Function, Goals::Branches);
     let saturation = Saturation::new(BranchGraph::new(&target, &scope));
-    let mut evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
+    let mut evaluator = Evaluator::new(Rc::clone(&target), function, EvaluationLimits::default())?;
     goal.arm(&mut evaluator, &saturation);
 
     let layout = evaluator.function().layout();
-    let dictionary = Arc::new(harvest::dictionary(&target, function));
+    let dictionary = Arc::new(program_constants::dictionary(&target, function));
     let minimizer = create("avm", Arc::clone(&dictionary)).ok_or("there is no such minimizer")?;
     let mut search = Basinhopping::new(minimizer, Arc::clone(&dictionary));
     let (mut starts, mut rng) = (StartPoints::new(), StdRand::with_seed(1));

@@ -32,8 +32,8 @@ use penfuzz_engine::{
     saturation::{BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind},
     stages::{BasinhoppingStage, Clock},
 };
-use penfuzz_executor::{Evaluator, HasEvaluator as _, PenExecutor, PenObserver, evaluator::Limits};
-use penfuzz_target::program::{Target, harvest, select::select};
+use penfuzz_executor::{Evaluator, HasEvaluator as _, PenExecutor, PenObserver, evaluator::EvaluationLimits};
+use penfuzz_target::program::{Target, program_constants, select::select};
 
 const HARNESS: &str = "LLVMFuzzerTestOneInput";
 
@@ -48,8 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let function = select(&target, Some(HARNESS))?;
     let graph = BranchGraph::new(&target, &Scope::new(&target, function, ScopeKind::All, Goals::Branches));
     let layout = Arc::new(target.functions[function].layout());
-    let dictionary = Arc::new(harvest::dictionary(&target, function));
-    let mut evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
+    let dictionary = Arc::new(program_constants::dictionary(&target, function));
+    let mut evaluator = Evaluator::new(Rc::clone(&target), function, EvaluationLimits::default())?;
 
     // The map of libafl_targets, filled by the target's SanCov callbacks.
     // SAFETY: the map is a static of two megabytes, which only the target of this thread writes to.
@@ -93,7 +93,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (total, covered, ..) = state.metadata::<Saturation>()?.counts();
     println!(
-        "{covered} of {total} branches covered in {} evaluations ({} through LibAFL), {} inputs kept, {} crashes and hangs",
+        "{covered} of {total} branches covered in {} evaluations ({} through LibAFL), {} inputs kept, {} crashes and \
+         hangs",
         executor.evaluator().evaluations(),
         state.executions(),
         state.corpus().count(),

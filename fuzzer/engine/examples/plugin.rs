@@ -25,9 +25,9 @@ use penfuzz_engine::{
     saturation::{BranchGraph, Goals, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
     stages::{BasinhoppingStage, Clock},
 };
-use penfuzz_executor::{Evaluator, PenExecutor, evaluator::Limits};
+use penfuzz_executor::{Evaluator, PenExecutor, evaluator::EvaluationLimits};
 use penfuzz_mutators::havoc::numeric_mutations;
-use penfuzz_target::program::{Target, harvest, select::select};
+use penfuzz_target::program::{Target, program_constants, select::select};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -41,8 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let graph = BranchGraph::new(&target, &scope);
     let body = &target.functions[function];
     let layout = Arc::new(body.layout());
-    let dictionary = Arc::new(harvest::dictionary(&target, function));
-    let evaluator = Evaluator::new(Rc::clone(&target), function, Limits::default())?;
+    let dictionary = Arc::new(program_constants::dictionary(&target, function));
+    let evaluator = Evaluator::new(Rc::clone(&target), function, EvaluationLimits::default())?;
 
     // From penfuzz: observer, feedbacks, executor. From LibAFL: state, scheduler, manager, fuzzer.
     let observer = PenObserver::new();

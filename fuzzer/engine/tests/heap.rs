@@ -8,7 +8,7 @@ use std::{rc::Rc, time::Duration};
 use penfuzz_compile::{Recipe, build};
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 use penfuzz_target::program::{Target, select::select};
 
@@ -77,14 +77,14 @@ fn wait_for_one() {
 /// Interrupts the target repeatedly, and uses the heap in between as a search does.
 fn interrupt(target: &Rc<Target>, seed: usize) {
     let function = select(target, Some("churn")).expect("the function is there");
-    let limits = Limits { timeout: Duration::from_millis(1), fuel: i64::MAX, ..Limits::default() };
+    let limits = EvaluationLimits { timeout: Duration::from_millis(1), fuel: i64::MAX, ..EvaluationLimits::default() };
     let mut evaluator = Evaluator::new(Rc::clone(target), function, limits).expect("the function can be called");
     let mut kept: Vec<Vec<u8>> = Vec::new();
     for i in 0..PER_PROCESS {
         let x = (seed * PER_PROCESS + i) as f64;
         assert_eq!(evaluator.run(&x.to_le_bytes()), RunStatus::Faulted, "it never returns by itself");
         // The first fault is the alarm. Later runs may also fault otherwise, because the heap of the target is broken.
-        assert!(evaluator.is_worn_out(), "another process must take over");
+        assert!(evaluator.needs_restart(), "another process must take over");
         kept.extend((0..100).map(|k| vec![k as u8; 1 + (seed + k) % 777]));
         kept.retain(|block| block.len() % 3 != 0);
     }

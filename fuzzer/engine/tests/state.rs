@@ -20,22 +20,22 @@ int allocates(double x) { int *p = malloc(4); int n = p && *p > x; free(p); retu
 int through_a_table(double x) { int (*const all[])(double) = {plain, counts}; return all[x > 1](x); }
 ";
 
-fn keeps_nothing(target: &Target, name: &str) -> bool {
+fn is_stateless(target: &Target, name: &str) -> bool {
     let function = target.functions.iter().find(|f| f.name == name).expect("the function is there");
-    SharedState::of(target, function).keeps_nothing()
+    SharedState::of(target, function).is_stateless()
 }
 
 #[test]
-fn what_a_later_evaluation_can_see_is_kept() {
+fn functions_that_keep_state_are_recognised() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("state.c");
     std::fs::write(&source, TEXT).expect("the source is written");
     let file = build(&Recipe { sources: vec![source], ..Recipe::default() }).expect("the target compiles");
     let target = Target::load(&file).expect("the target loads");
     for name in ["plain", "reads_a_table", "mathematics", "calls_plain"] {
-        assert!(keeps_nothing(&target, name), "{name}");
+        assert!(is_stateless(&target, name), "{name}");
     }
     for name in ["counts", "calls_counts", "draws", "reads_errno", "allocates", "through_a_table"] {
-        assert!(!keeps_nothing(&target, name), "{name}");
+        assert!(!is_stateless(&target, name), "{name}");
     }
 }

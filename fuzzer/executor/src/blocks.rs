@@ -13,7 +13,7 @@ use penfuzz_target::{
     inputs::{Model, Nondet, Owner, Pointer, Sequence, Target, library::Class},
     program::{
         outside::Delete,
-        script::{Filled, Patch, Script, Step},
+        script::{Patch, Script, Step, VariableWrite},
     },
 };
 
@@ -36,7 +36,7 @@ const STRIDE: usize = 1 << 20;
 
 /// An inaccessible address next to a block that the target accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Beside {
+pub struct AdjacentAccess {
     /// The index of the block.
     pub block: usize,
     /// Offset in bytes from the start of the block in the last run; negative before it.
@@ -121,7 +121,8 @@ impl Blocks {
             pages,
             places,
             at_start: false,
-            results: vec![0; model.sequence.as_ref().map_or(1, |s| s.makers.len() + s.steps.len())].into_boxed_slice(),
+            results: vec![0; model.sequence.as_ref().map_or(1, |s| s.constructors.len() + s.steps.len())]
+                .into_boxed_slice(),
             script: Box::default(),
             lengths: None,
             noise: None,
@@ -206,9 +207,9 @@ impl Blocks {
     /// handles may.
     fn write_script(&mut self, sequence: &Sequence, x: &[u8]) -> *mut u8 {
         self.results.fill(0);
-        let n_makers = sequence.makers.len();
+        let n_makers = sequence.constructors.len();
         if self.script.steps.is_empty() {
-            let calls = sequence.makers.iter().chain(&sequence.steps).enumerate();
+            let calls = sequence.constructors.iter().chain(&sequence.steps).enumerate();
             let results = self.results.as_mut_ptr();
             self.script.steps = calls
                 .map(|(i, call)| Step {
@@ -223,7 +224,7 @@ impl Blocks {
         self.script.errnos.resize(self.script.steps.len(), 0);
         self.script.patches.clear();
         let model = Rc::clone(&self.model);
-        for (step, call) in sequence.makers.iter().chain(&sequence.steps).enumerate() {
+        for (step, call) in sequence.constructors.iter().chain(&sequence.steps).enumerate() {
             self.script.steps[step].frame = self.pointer(self.places[call.frame].0);
             for p in &model.blocks[call.frame].pointers {
                 let Target::Made(handle) = p.target else { continue };
@@ -240,21 +241,26 @@ impl Blocks {
                 self.script.patches.push(Patch { step, from, to });
             }
         }
-        self.fill_variables(n_makers);
+        self.prepare_variable_writes(n_makers);
         self.script.n = n_makers + sequence.len(x);
         self.script.begun = 0;
         (&raw mut *self.script).cast()
     }
 
     /// Lists the variables that are written before each call of the sequence.
-    fn fill_variables(&mut self, n_makers: usize) {
-        self.script.filled.clear();
+    fn prepare_variable_writes(&mut self, n_makers: usize) {
+        self.script.variable_writes.clear();
         let model = Rc::clone(&self.model);
         for v in &model.globals {
             if let Owner::Step(k) = model.blocks[v.block].owner {
                 let (first, size) = self.places[v.block];
                 let from = self.pointer(first).cast_const();
-                self.script.filled.push(Filled { step: n_makers + k, from, to: v.global.address(), size });
+                self.script.variable_writes.push(VariableWrite {
+                    step: n_makers + k,
+                    from,
+                    to: v.global.address(),
+                    size,
+                });
             }
         }
     }
@@ -417,7 +423,7 @@ impl Blocks {
 
     /// Finds the block next to which an inaccessible address lies.
     #[must_use]
-    pub fn beside(&self, address: u64) -> Option<Beside> {
+    pub fn adjacent_access(&self, address: u64) -> Option<AdjacentAccess> {
         let address = usize::try_from(address).ok()?;
         let first = self.map.as_ptr() as usize;
         if !(first..first + self.mapped).contains(&address) {
@@ -430,16 +436,16 @@ impl Blocks {
         };
         let is_named = |i: &usize| !self.model.blocks[*i].path.is_empty();
         let block = (0..self.pages.len()).filter(is_named).min_by_key(distance)?;
-        Some(Beside { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
+        Some(AdjacentAccess { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
     }
 
     /// Describes where an address lies.
     #[must_use]
     pub fn describe(&self, address: u64) -> Option<String> {
-        let beside = self.beside(address)?;
-        let block = &self.model.blocks[beside.block];
-        let side = if beside.at < 0 { "before the start" } else { "behind the end" };
-        let n = self.places[beside.block].1 / block.stride.max(1);
+        let adjacent_access = self.adjacent_access(address)?;
+        let block = &self.model.blocks[adjacent_access.block];
+        let side = if adjacent_access.at < 0 { "before the start" } else { "behind the end" };
+        let n = self.places[adjacent_access.block].1 / block.stride.max(1);
         let elements = if n == 1 { "1 element".to_owned() } else { format!("{n} elements") };
         Some(format!("{side} of `{}` ({elements}, {})", block.path, block.origin))
     }

@@ -3,7 +3,7 @@
 //! Each pointer parameter has its own block of memory, in a page of its own. The memory before and after that page is
 //! inaccessible, so no access through one parameter can reach the block of another, or memory of the fuzzer. A block
 //! lies either at the end of its page, so that an access after it faults, or at the start, so that an access before it
-//! faults. A search uses the first placement only; [`super::Evaluator::run_apart`] uses all.
+//! faults. A search uses the first placement only; [`super::Evaluator::run_in_all_placements`] uses all.
 //!
 //! Thunks use constant distances between the blocks ([`Parameter::place`]), so the optimizer knows that they are
 //! distinct. This saves 2 ns per call of a small function compared with a table of addresses. A placement is therefore
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_beside_a_block_is_described() {
+    fn address_next_to_a_block_is_described() {
         let mut cells = cells();
         let [p, s] = blocks(&mut cells, None).map(|a| a as u64);
         let text = |a| cells.describe(a).unwrap_or_default();

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     guard::{self, End},
-    limits::Limits,
+    limits::EvaluationLimits,
     sandbox, stack,
 };
 
@@ -75,7 +75,7 @@ const CALLERS: usize = 2;
 
 /// Describes faults in one target file. Looks up names only for faults not seen before.
 pub struct FaultReader {
-    limits: Limits,
+    limits: EvaluationLimits,
     symbols: Symbols,
     undefined: Stubs,
     /// Cache of the place and stack of faults seen before, as text: a search may meet one fault a hundred thousand
@@ -98,7 +98,7 @@ const STACK_REACH: u64 = 1 << 20;
 impl FaultReader {
     /// Creates a reader for the target file at `path`, mapped at `base`.
     #[must_use]
-    pub fn new(path: &Path, base: u64, limits: Limits) -> Self {
+    pub fn new(path: &Path, base: u64, limits: EvaluationLimits) -> Self {
         Self { limits, symbols: Symbols::new(path, base), undefined: Stubs::of(path), described: RefCell::default() }
     }
 
@@ -205,7 +205,7 @@ impl FaultReader {
         match end.stop {
             abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
-            guard::STOP_REFUSED => return sandbox::refusal(end.address),
+            guard::STOP_REFUSED => return sandbox::describe_refusal(end.address),
             guard::STOP_PLACEMENT => {
                 return "takes other branches when what its arguments point to lies elsewhere".to_owned();
             }

@@ -268,7 +268,7 @@ impl MemoryFile {
             let first = libc::memfd_create(c"penfuzz".as_ptr(), libc::MFD_CLOEXEC);
             let descriptor = libc::fcntl(first, libc::F_DUPFD_CLOEXEC, OWN);
             libc::close(first);
-            sandbox::keep(descriptor);
+            sandbox::protect(descriptor);
             descriptor
         }
     }
@@ -277,7 +277,7 @@ impl MemoryFile {
 impl Drop for MemoryFile {
     fn drop(&mut self) {
         if let Some((_, descriptor)) = self.of.filter(|(of, _)| *of == std::process::id()) {
-            sandbox::give(descriptor);
+            sandbox::unprotect(descriptor);
             // SAFETY: the descriptor belongs to this value.
             unsafe { libc::close(descriptor) };
         }

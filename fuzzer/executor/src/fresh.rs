@@ -10,7 +10,7 @@ use super::Fault;
 
 /// The result of an evaluation in a fresh process.
 #[derive(Debug, Clone, Default)]
-pub struct Fresh {
+pub struct FreshResult {
     /// The armed branches that it took, whether or not they were covered before, ascending; empty if it ended its
     /// process.
     pub hits: Vec<u32>,
@@ -19,9 +19,9 @@ pub struct Fresh {
 }
 
 /// Evaluates inputs, each in a fresh process.
-pub trait FreshRun: Debug {
+pub trait FreshProcessRunner: Debug {
     /// Evaluates one input.
-    fn run_fresh(&mut self, bytes: &[u8]) -> Fresh;
+    fn run_fresh(&mut self, bytes: &[u8]) -> FreshResult;
 
     /// Has a replay missed a branch that the original evaluation took?
     fn has_differed(&self) -> bool;

@@ -34,9 +34,9 @@
 
 struct guard_end guard_end;
 /* The process must be replaced: the target was interrupted at any instruction, or holds half of the memory limit. */
-volatile uint32_t guard_worn_out;
+volatile uint32_t guard_needs_restart;
 /* Half of the memory limit was in use at a tick, perhaps only during an evaluation. */
-volatile uint32_t guard_had_much;
+volatile uint32_t guard_high_memory;
 
 /* State of the handler. A fault within the handler is handled, too. */
 enum { NOTHING, UNWINDING, UNWOUND };
@@ -102,14 +102,14 @@ static int overdue(void) {
 /* Called between evaluations: does the target still hold half of the memory limit? */
 void guard_look_at_memory(void) {
   struct memory used = memory_used();
-  guard_had_much = 0;
-  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_worn_out = 1;
+  guard_high_memory = 0;
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_needs_restart = 1;
 }
 
 /* Called at each tick: returns GUARD_STOP_MEMORY if the limit is exceeded. */
 static uint32_t check_memory(void) {
   struct memory used = memory_used();
-  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_had_much = 1;
+  if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_high_memory = 1;
   return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
 
@@ -136,7 +136,7 @@ static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t
   in_handler = UNWINDING;
   /* The jump may leave the C library in the middle of malloc. Only the target uses that heap, because the fuzzer has an
    * allocator of its own. But later evaluations would use it too, so the process must be replaced. */
-  if (signal_number == SIGALRM) guard_worn_out = 1;
+  if (signal_number == SIGALRM) guard_needs_restart = 1;
   memset(&guard_end, 0, sizeof guard_end);
   guard_end.signal = stop ? 0 : signal_number;
   guard_end.stop = stop;
@@ -152,7 +152,7 @@ static void on_system_call(int in_target, void *context) {
   struct sandbox_answer answer = sandbox_system_call(context, in_target, (int)(intptr_t)timer);
   if (answer.refusal == SANDBOX_NOTHING) return;
   sandbox_leave_wrapper(context);
-  if (++refusals >= REFUSALS_PER_PROCESS) guard_worn_out = 1;
+  if (++refusals >= REFUSALS_PER_PROCESS) guard_needs_restart = 1;
   end_evaluation(0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
 }
 
@@ -220,7 +220,7 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   uint64_t pages = memory / (uint64_t)sysconf(_SC_PAGESIZE);
   pages_allowed = used.resident + pages;
   mapped_allowed = 2 * used.mapped + MAPPED_FACTOR * pages;
-  guard_worn_out = guard_had_much = 0;
+  guard_needs_restart = guard_high_memory = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come immediately */
   if (installed) return 0;
   own_thread = syscall(SYS_gettid);

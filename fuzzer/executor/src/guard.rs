@@ -36,13 +36,13 @@ pub const STOP_PLACEMENT: u32 = 102;
 impl End {
     /// Could the run have been interrupted at any instruction, including one of the C library?
     #[must_use]
-    pub const fn is_anywhere(&self) -> bool {
+    pub const fn is_asynchronous(&self) -> bool {
         self.signal != 0 || matches!(self.stop, STOP_MEMORY | STOP_REFUSED)
     }
 
     /// Returns the end of a run that returned and is then rejected for `stop`, in the function at `place`.
     #[must_use]
-    pub const fn afterwards(stop: u32, place: u64) -> Self {
+    pub const fn after_return(stop: u32, place: u64) -> Self {
         let frames = [core::ptr::null_mut(); MAX_FRAMES];
         Self { signal: 0, stop, address: 0, place, stack: 0, caller: 0, n_frames: 0, unused: 0, frames }
     }
@@ -61,8 +61,8 @@ impl End {
 
 unsafe extern "C" {
     static guard_end: End;
-    static guard_worn_out: u32;
-    static guard_had_much: u32;
+    static guard_needs_restart: u32;
+    static guard_high_memory: u32;
     fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
@@ -85,7 +85,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// [`End::stop`] when the memory limit was exceeded.
 pub const STOP_MEMORY: u32 = 100;
 
-/// [`End::stop`] when a system call was refused; [`super::sandbox::refusal`] describes it from [`End::address`].
+/// [`End::stop`] when a system call was refused; [`super::sandbox::describe_refusal`] describes it from [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout` (and
@@ -119,8 +119,8 @@ pub fn install_in_child(timeout: Duration, memory: u64) -> Result<(), Error> {
 /// Must the process be replaced? True if the target holds much memory, or if the alarm interrupted it, possibly inside
 /// the C library. The caller must free the allocations of the last evaluation before.
 #[inline]
-pub(super) fn is_worn_out() -> bool {
-    if had_much_memory() {
+pub(super) fn needs_restart() -> bool {
+    if had_high_memory() {
         // SAFETY: no evaluation is under way.
         unsafe { guard_look_at_memory() };
     }
@@ -133,14 +133,14 @@ pub(super) fn is_worn_out() -> bool {
 #[must_use]
 pub fn may_hold_locks() -> bool {
     // SAFETY: written by the signal handler of this thread, a single word.
-    unsafe { (&raw const guard_worn_out).read_volatile() != 0 }
+    unsafe { (&raw const guard_needs_restart).read_volatile() != 0 }
 }
 
-/// Was half of the memory limit in use at some tick since the last [`is_worn_out`]?
+/// Was half of the memory limit in use at some tick since the last [`needs_restart`]?
 #[inline]
-pub(super) fn had_much_memory() -> bool {
+pub(super) fn had_high_memory() -> bool {
     // SAFETY: as above.
-    unsafe { (&raw const guard_had_much).read_volatile() != 0 }
+    unsafe { (&raw const guard_high_memory).read_volatile() != 0 }
 }
 
 /// Sets whether spent fuel is reported with its stack, which takes microseconds.

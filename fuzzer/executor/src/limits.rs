@@ -7,7 +7,7 @@ pub const DEFAULT_FUEL: i64 = 1 << 20;
 
 /// The limits of one evaluation.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct EvaluationLimits {
     /// Wall time. It ends evaluations in code without hooks.
     pub timeout: Duration,
     /// Number of loop iterations and calls, counted by the hooks, so it is reproducible.
@@ -19,7 +19,7 @@ pub struct Limits {
 /// Default memory for the target: 1 GiB.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
-impl Default for Limits {
+impl Default for EvaluationLimits {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(1), fuel: DEFAULT_FUEL, memory: DEFAULT_MEMORY }
     }

@@ -11,7 +11,7 @@ use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 use super::{
     Evaluator, Fault, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
-    fresh::FreshRun,
+    fresh::FreshProcessRunner,
 };
 
 /// Access to the evaluator of an executor, for stages that call it many times within one LibAFL iteration.
@@ -37,7 +37,7 @@ pub struct PenExecutor<OT> {
     hits: Vec<u32>,
     /// The branches that the run took but its replay did not.
     unconfirmed: Vec<u32>,
-    fresh: Option<Box<dyn FreshRun>>,
+    fresh: Option<Box<dyn FreshProcessRunner>>,
 }
 
 impl<OT> PenExecutor<OT> {
@@ -49,7 +49,7 @@ impl<OT> PenExecutor<OT> {
 
     /// Sets the fresh process that repeats each run that takes a new branch; `None` repeats no run.
     #[must_use]
-    pub fn replaying(self, fresh: Option<Box<dyn FreshRun>>) -> Self {
+    pub fn replaying(self, fresh: Option<Box<dyn FreshProcessRunner>>) -> Self {
         Self { fresh, ..self }
     }
 

@@ -82,7 +82,7 @@ pub trait PenEvaluator {
     }
 
     /// Did the alarm or the memory limit end the last run?
-    fn is_costly_end(&self) -> bool {
+    fn ended_by_alarm_or_memory(&self) -> bool {
         false
     }
 
@@ -120,7 +120,7 @@ pub trait PenEvaluator {
     fn note_find(&mut self, _x: &[u8]) {}
 
     /// Must the process be replaced, because the target holds too much memory or may have left locks held?
-    fn is_worn_out(&self) -> bool {
+    fn needs_restart(&self) -> bool {
         false
     }
 }
@@ -200,8 +200,8 @@ impl PenEvaluator for Evaluator {
         Self::is_new_fault(self)
     }
 
-    fn is_costly_end(&self) -> bool {
-        Self::is_costly_end(self)
+    fn ended_by_alarm_or_memory(&self) -> bool {
+        Self::ended_by_alarm_or_memory(self)
     }
 
     fn closest(&self, branch: usize) -> Option<(u64, &[u8])> {
@@ -238,7 +238,7 @@ impl PenEvaluator for Evaluator {
     }
 
     #[inline]
-    fn is_worn_out(&self) -> bool {
-        Self::is_worn_out(self)
+    fn needs_restart(&self) -> bool {
+        Self::needs_restart(self)
     }
 }

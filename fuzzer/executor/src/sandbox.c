@@ -24,7 +24,7 @@
 
 uint64_t sandbox_files[16];
 
-static uint64_t pass; /* secret number in the sixth argument of the fuzzer's calls */
+static uint64_t filter_key; /* secret number in the sixth argument of the fuzzer's calls */
 
 /* ---- system calls made without the C library, which would change the target's errno ---- */
 
@@ -44,7 +44,7 @@ static long make(long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3
   long result;
   register uint64_t r10 __asm__("r10") = a3;
   register uint64_t r8 __asm__("r8") = a4;
-  register uint64_t r9 __asm__("r9") = pass;
+  register uint64_t r9 __asm__("r9") = filter_key;
   __asm__ volatile("syscall\n\txorl %%r9d, %%r9d"
                    : "=a"(result), "+r"(r9)
                    : "a"(number), "D"(a0), "S"(a1), "d"(a2), "r"(r10), "r"(r8)
@@ -71,7 +71,7 @@ static long make(long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3
   register uint64_t x2 __asm__("x2") = a2;
   register uint64_t x3 __asm__("x3") = a3;
   register uint64_t x4 __asm__("x4") = a4;
-  register uint64_t x5 __asm__("x5") = pass;
+  register uint64_t x5 __asm__("x5") = filter_key;
   __asm__ volatile("svc #0\n\tmov x5, xzr" : "+r"(x0), "+r"(x5) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
   return (long)x0;
 }
@@ -88,7 +88,7 @@ static void put_result(ucontext_t *context, long result) { context->uc_mcontext.
 
 #define CALL(number, a0, a1, a2, a3) make(number, (uint64_t)(a0), (uint64_t)(a1), (uint64_t)(a2), (uint64_t)(a3), 0)
 
-static long again(const struct call *c) { return make(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4]); }
+static long repeat_call(const struct call *c) { return make(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4]); }
 
 uint64_t sandbox_mask(void) {
   uint64_t mask = 0;
@@ -127,7 +127,7 @@ struct action {
 static long set_action(const struct call *c) {
   static struct action shown[65];
   int signal = (int)c->a[0];
-  if (!sandbox_is_guarded(signal)) return again(c);
+  if (!sandbox_is_guarded(signal)) return repeat_call(c);
   const struct action *wanted = (const struct action *)c->a[1];
   struct action *old = (struct action *)c->a[2], before = shown[signal];
   if (wanted) shown[signal] = *wanted;
@@ -160,7 +160,7 @@ static long set_stack(const struct call *c) {
 static struct sandbox_answer signal_self(const struct call *c, ucontext_t *context, int signal) {
   if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
     return (struct sandbox_answer){SANDBOX_STOP, (uint32_t)signal};
-  put_result(context, again(c));
+  put_result(context, repeat_call(c));
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 
@@ -171,7 +171,7 @@ static struct sandbox_answer send_signal(const struct call *c, ucontext_t *conte
   int signal = (int)c->a[has_thread ? 2 : 1];
   if (to == own || (c->number == SYS_tkill && to == thread)) return signal_self(c, context, signal);
   if (signal) return (struct sandbox_answer){SANDBOX_SIGNAL, (uint32_t)signal};
-  put_result(context, again(c)); /* signal 0 only checks that the process exists */
+  put_result(context, repeat_call(c)); /* signal 0 only checks that the process exists */
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 
@@ -179,7 +179,7 @@ static struct sandbox_answer send_signal(const struct call *c, ucontext_t *conte
 
 static int is_ours(uint64_t file) { return file < 1024 && sandbox_files[file / 64] >> file % 64 & 1; }
 
-static long close_range_but_ours(unsigned first, unsigned last) {
+static long close_range_except_protected(unsigned first, unsigned last) {
   if (last > 65535) last = 65535;
   for (unsigned file = first; file <= last; file++)
     if (!is_ours(file)) CALL(SYS_close, file, 0, 0, 0);
@@ -192,10 +192,10 @@ static long close_range_but_ours(unsigned first, unsigned last) {
 static long limits(const struct call *c) {
   struct call reading = *c;
   if ((int)c->a[0] == 0 || (int)c->a[0] == CALL(SYS_getpid, 0, 0, 0, 0)) reading.a[2] = 0;
-  return again(&reading);
+  return repeat_call(&reading);
 }
 
-static long mask_of_files(uint64_t wanted) {
+static long emulate_umask(uint64_t wanted) {
   static uint64_t shown = 022;
   uint64_t before = shown;
   shown = wanted & 0777;
@@ -208,7 +208,7 @@ static long control(const struct call *c) {
     case PR_SET_DUMPABLE:
     case PR_SET_CHILD_SUBREAPER: return 0;
     case PR_SET_SECCOMP: return -EPERM;
-    default: return again(c);
+    default: return repeat_call(c);
   }
 }
 
@@ -233,19 +233,19 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
     case SYS_tgkill:
     case SYS_rt_sigqueueinfo:
     case SYS_rt_tgsigqueueinfo: return send_signal(c, context);
-    case SYS_close: result = is_ours(c->a[0]) ? 0 : again(c); break;
-    case SYS_close_range: result = close_range_but_ours((unsigned)c->a[0], (unsigned)c->a[1]); break;
+    case SYS_close: result = is_ours(c->a[0]) ? 0 : repeat_call(c); break;
+    case SYS_close_range: result = close_range_except_protected((unsigned)c->a[0], (unsigned)c->a[1]); break;
 #ifdef SYS_dup2
     case SYS_dup2:
 #endif
-    case SYS_dup3: result = is_ours(c->a[1]) ? -EBUSY : again(c); break;
+    case SYS_dup3: result = is_ours(c->a[1]) ? -EBUSY : repeat_call(c); break;
     case SYS_rt_sigaction: result = set_action(c); break;
     case SYS_rt_sigprocmask: result = set_mask(c, context); break;
     case SYS_sigaltstack: result = set_stack(c); break;
-    case SYS_setitimer: result = (int)c->a[0] == ITIMER_REAL ? 0 : again(c); break;
+    case SYS_setitimer: result = (int)c->a[0] == ITIMER_REAL ? 0 : repeat_call(c); break;
     case SYS_timer_settime:
-    case SYS_timer_delete: result = (int)c->a[0] == own_timer ? 0 : again(c); break;
-    case SYS_umask: result = mask_of_files(c->a[0]); break;
+    case SYS_timer_delete: result = (int)c->a[0] == own_timer ? 0 : repeat_call(c); break;
+    case SYS_umask: result = emulate_umask(c->a[0]); break;
     case SYS_prlimit64: result = limits(c); break;
     case SYS_prctl: result = control(c); break;
     /* Reported as successful but not made: they change how fast or how long the worker runs, not what the target
@@ -274,7 +274,7 @@ struct sandbox_answer sandbox_system_call(ucontext_t *context, int in_target, in
   on_own_stack |= call.number == SYS_vfork;
 #endif
   if (call.number == SYS_rt_sigprocmask) put_result(context, set_mask(&call, context));
-  else put_result(context, on_own_stack ? -EPERM : again(&call));
+  else put_result(context, on_own_stack ? -EPERM : repeat_call(&call));
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 
@@ -331,7 +331,7 @@ int sandbox_install(int allow_network) {
   static struct sock_filter code[FIXED + N_TRAPPED + TAIL];
   const size_t n_trapped = allow_network ? N_TRAPPED - N_NETWORK : N_TRAPPED;
   _Static_assert(N_TRAPPED + TAIL < 256, "a jump of the filter goes 255 instructions far at most");
-  if (getrandom(&pass, sizeof pass, 0) != sizeof pass) return errno;
+  if (getrandom(&filter_key, sizeof filter_key, 0) != sizeof filter_key) return errno;
   const size_t args = offsetof(struct seccomp_data, args[5]);
   size_t n = 0;
   code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch));
@@ -341,9 +341,9 @@ int sandbox_install(int allow_network) {
     code[n++] = (struct sock_filter)IF_EQUAL(trapped[i], n_trapped - i, 0);
   code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
   code[n++] = (struct sock_filter)LOAD(args);
-  code[n++] = (struct sock_filter)IF_EQUAL(pass, 0, 2);
+  code[n++] = (struct sock_filter)IF_EQUAL(filter_key, 0, 2);
   code[n++] = (struct sock_filter)LOAD(args + 4);
-  code[n++] = (struct sock_filter)IF_EQUAL(pass >> 32, 1, 0);
+  code[n++] = (struct sock_filter)IF_EQUAL(filter_key >> 32, 1, 0);
   code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_TRAP);
   code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
   struct sock_fprog program = {(unsigned short)n, code};

@@ -38,15 +38,20 @@ pub enum Allow {
 pub struct Sandbox {
     allowed: Vec<Allow>,
     before: BTreeSet<RawFd>,
-    of_target: BTreeSet<RawFd>,
-    home: Option<File>,
+    target_files: BTreeSet<RawFd>,
+    working_directory: Option<File>,
 }
 
 impl Sandbox {
     /// Records the open descriptors and the working directory before the target is loaded.
     #[must_use]
     pub fn before_loading() -> Self {
-        Self { allowed: Vec::new(), before: open_files(), of_target: BTreeSet::new(), home: File::open(".").ok() }
+        Self {
+            allowed: Vec::new(),
+            before: open_files(),
+            target_files: BTreeSet::new(),
+            working_directory: File::open(".").ok(),
+        }
     }
 
     /// Sets what the target may do beyond the default.
@@ -57,9 +62,9 @@ impl Sandbox {
 
     /// Call this when the target is loaded: files that its constructors opened belong to the target.
     pub fn loaded(&mut self) {
-        self.of_target = &open_files() - &self.before;
-        if let Some(home) = &self.home {
-            self.of_target.remove(&home.as_raw_fd());
+        self.target_files = &open_files() - &self.before;
+        if let Some(working_directory) = &self.working_directory {
+            self.target_files.remove(&working_directory.as_raw_fd());
         }
     }
 
@@ -70,8 +75,8 @@ impl Sandbox {
     /// If the system has no such filters, or refuses the filter. Then the target is not contained.
     pub fn install(&self) -> io::Result<()> {
         let standard = BTreeSet::from([libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO]);
-        for file in &(&open_files() - &self.of_target) - &standard {
-            keep(file);
+        for file in &(&open_files() - &self.target_files) - &standard {
+            protect(file);
         }
         // SAFETY: adds a filter to this thread; the handler of its signal belongs to the guard.
         match unsafe { sandbox_install(self.allowed.contains(&Allow::Network).into()) } {
@@ -84,29 +89,29 @@ impl Sandbox {
     /// protected. Has no effect if the child has inherited a filter. On an error the target is not contained.
     pub(super) fn install_in_child(allowed: &[Allow]) {
         let none = BTreeSet::new();
-        let all = Self { allowed: allowed.to_vec(), before: none.clone(), of_target: none, home: None };
+        let all = Self { allowed: allowed.to_vec(), before: none.clone(), target_files: none, working_directory: None };
         let _ = all.install();
     }
 
     /// Restores the working directory of the start, to which the paths of the campaign are relative, and the
     /// floating-point environment of the start. The target may have changed both.
-    pub fn come_back(&self) {
+    pub fn restore_process_state(&self) {
         // SAFETY: the target does not run.
         unsafe { guard_restore_environment() };
-        if let Some(home) = &self.home {
+        if let Some(working_directory) = &self.working_directory {
             // SAFETY: an open directory. On an error the process stays where it is, and the next write reports it.
-            unsafe { libc::fchdir(home.as_raw_fd()) };
+            unsafe { libc::fchdir(working_directory.as_raw_fd()) };
         }
     }
 }
 
 /// Protects a descriptor from being closed by the target.
-pub(super) fn keep(file: RawFd) {
+pub(super) fn protect(file: RawFd) {
     mark(file, true);
 }
 
 /// Ends the protection of a descriptor.
-pub(super) fn give(file: RawFd) {
+pub(super) fn unprotect(file: RawFd) {
     mark(file, false);
 }
 
@@ -131,7 +136,7 @@ fn open_files() -> BTreeSet<RawFd> {
 
 /// Describes the refused call. `refused` is [`super::guard::End::address`] of the end.
 #[must_use]
-pub fn refusal(refused: u64) -> String {
+pub fn describe_refusal(refused: u64) -> String {
     let detail = (refused & 0xffff_ffff) as i32;
     match refused >> 32 {
         1 => "starts a process, which is refused".to_owned(),

@@ -21,7 +21,7 @@ fn sixth_argument() -> u64 {
 }
 
 #[test]
-fn the_number_that_passes_the_filter_stays_in_no_register() {
+fn filter_key_is_cleared_from_registers() {
     let in_child = || {
         // SAFETY: the filter is this child's own; the mask is empty.
         let installed = unsafe { sandbox_install(0) };

@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_assumption_has_the_lines_of_its_parentheses() {
-        let text = "int f(int a)\n{\n  PEN_ASSUME(a > 0 &&\n    (a < 7));\n  if (a == 2)\n    return 1;\n  PEN_ASSUME(a);\n}\n";
+        let text = "int f(int a)\n{\n  PEN_ASSUME(a > 0 &&\n    (a < 7));\n  if (a == 2)\n    return 1;\n  \
+                    PEN_ASSUME(a);\n}\n";
         assert_eq!(lines(text), BTreeSet::from([3, 4, 7]));
         assert_eq!(lines("#define X PEN_ASSUME"), BTreeSet::from([1]));
         assert_eq!(lines("PEN_ASSUME(("), BTreeSet::from([1]));

@@ -74,7 +74,7 @@ pub struct Outcome {
 /// # Errors
 /// The settings are contradictory, no function can be compared, or the output directory cannot be used.
 pub fn run(settings: &Settings) -> Result<Outcome> {
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let cores = usable_cores(&settings.cores)?;
     let Chosen { installed, infos } = choose(&settings.tools)?;
     let archive = Archive::open(&settings.out)?;

@@ -121,7 +121,8 @@ pub fn text(report: &Report) -> Option<String> {
         let mode = if report.rounding.is_nearest() { "" } else { "fesetround(FE_TONEAREST); " };
         let _ = writeln!(
             out,
-            "    penfuzz_was_rejected = 0;\n    if (setjmp(penfuzz_left)) {{ {mode}return &LIBHFUZZ_module_instrument ? 0 : -1; }}"
+            "    penfuzz_was_rejected = 0;\n    if (setjmp(penfuzz_left)) {{ \
+             {mode}return &LIBHFUZZ_module_instrument ? 0 : -1; }}"
         );
     }
     out.push_str(&called(report, size));

@@ -18,7 +18,7 @@ fn nothing() -> Decoding {
 }
 
 #[test]
-fn what_the_harness_cannot_pass_is_refused() {
+fn check_rejects_unsupported_signatures() {
     let mut report = example::report();
     report.signature.symbol = "_Z1fP1s".to_owned();
     report.signature.decoding = Some(Decoding { parameters: vec![("void *".to_owned(), 0)], ..nothing() });

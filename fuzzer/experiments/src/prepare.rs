@@ -18,7 +18,7 @@ use penfuzz_error::{
 use penfuzz_mutators::view::{Kind, Layout};
 use penfuzz_suite::{
     Suite,
-    child::{Passed, run_child},
+    child::{ForwardedOptions, run_child},
     config::TargetSpec,
 };
 use penfuzz_system::process::interrupts;
@@ -137,7 +137,7 @@ fn make_ready(candidate: &Candidate, dir: &Path, cache: &Path) -> Result<Ready> 
     let (suite, spec) = (&candidate.suite, &candidate.spec);
     let dir = dir.join(&candidate.name);
     // A campaign of one evaluation reports the signature, and compiles the target for the later ones.
-    let passed = Passed { max_evals: Some(1), ..Passed::default() };
+    let passed = ForwardedOptions { max_evals: Some(1), ..ForwardedOptions::default() };
     let began = Instant::now();
     let mut report = run_child(suite, &dir.join("signature"), &passed, spec)?;
     let assumed = assumptions::of(suite, spec, &report, cache)?;

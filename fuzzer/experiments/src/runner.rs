@@ -75,7 +75,7 @@ impl Job<'_> {
 }
 
 /// The outcome of a trial.
-pub struct Left {
+pub struct TrialOutput {
     /// The figures, without those of the referee.
     pub trial: Trial,
     /// Its corpus.
@@ -86,7 +86,7 @@ pub struct Left {
 ///
 /// # Errors
 /// The tool cannot be started, or its files cannot be read.
-pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
+pub fn run(job: &Job, built: &Built) -> Result<Option<TrialOutput>> {
     let mut work = Work {
         subject: job.subject,
         built,
@@ -145,7 +145,7 @@ pub fn run(job: &Job, built: &Built) -> Result<Option<Left>> {
         error,
         ..job.failed("")
     };
-    Ok(Some(Left { trial, corpus }))
+    Ok(Some(TrialOutput { trial, corpus }))
 }
 
 fn is_used_up(budget: Budget, cpu: Duration, evaluations: Option<u64>) -> bool {

@@ -34,10 +34,10 @@ use penfuzz_system::process::{
     child::{self, Ending, Limit},
     interrupts, shared_memory,
 };
-use penfuzz_target::program::harvest;
+use penfuzz_target::program::program_constants;
 use serde::{Deserialize, Serialize};
 
-use self::search::{Bounds, FatalInputs, How, Progress, Search};
+use self::search::{Bounds, FatalInputs, Progress, Search, SearchParameters};
 
 /// Processes that the target may end before the search is given up.
 const DEATHS: u64 = 100;
@@ -46,7 +46,7 @@ const CANDIDATES: u32 = 20_000;
 /// Time for simplifying.
 const SIMPLIFYING: Duration = Duration::from_secs(2);
 /// Passes that are recorded: as many as an evaluation has fuel for.
-pub const ROOM: usize = 1 << 20;
+pub const MAX_PASSES: usize = 1 << 20;
 /// Pause between two messages about closer inputs: a target that ends its process loses no more of the search.
 const SEND_EVERY: Duration = Duration::from_millis(2);
 
@@ -88,7 +88,7 @@ pub struct Options {
 /// What a run does, by its plain record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Confirmed {
-    /// The branches it took, in order, at most [`ROOM`].
+    /// The branches it took, in order, at most [`MAX_PASSES`].
     pub passes: Vec<u32>,
     /// All of them.
     pub n_passes: usize,
@@ -175,12 +175,12 @@ fn search(
     options: &Options,
     mut fatal_inputs: FatalInputs,
 ) -> Answer {
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let begun = Instant::now();
     let until = begun + options.max_time;
     let target = std::rc::Rc::clone(evaluator.target());
     let saturation = Saturation::new(BranchGraph::new(&target, &query.scope));
-    let dictionary = harvest::dictionary(&target, evaluator.function_index());
+    let dictionary = program_constants::dictionary(&target, evaluator.function_index());
     let mut answer = Answer {
         bytes: None,
         path: 0,
@@ -200,13 +200,14 @@ fn search(
         seeds.extend(answer.bytes.clone());
         let work = |send: &mut dyn FnMut(&ChildMessage)| {
             silence();
-            if evaluator.on_its_own(options.timeout).is_err() {
+            if evaluator.detach_from_supervisor(options.timeout).is_err() {
                 return;
             }
             evaluator.set_evaluations(before);
             let seed = options.seed.wrapping_add(answer.deaths << 32);
             let (words, fatal_inputs) = (dictionary.clone(), fatal_inputs.clone());
-            let how = How { minimizer: &options.minimizer, seed, bounds, fatal_inputs, parts: &query.parts };
+            let how =
+                SearchParameters { minimizer: &options.minimizer, seed, bounds, fatal_inputs, parts: &query.parts };
             let mut search = Search::new(evaluator, &saturation, goals, words, how);
             let mut sender = ProgressSender { at_once: answer.deaths > 0, ..ProgressSender::default() };
             search.run(options.search, &seeds, &mut |progress| sender.progress(&progress, send));
@@ -287,8 +288,8 @@ pub fn confirm(evaluator: &mut Evaluator, query: &Query, bytes: &[u8], timeout: 
     let mut confirmed = None;
     let work = |send: &mut dyn FnMut(&Confirmed)| {
         silence();
-        if evaluator.on_its_own(timeout).is_ok() {
-            send(&record(evaluator, &query.counts, bytes, ROOM));
+        if evaluator.detach_from_supervisor(timeout).is_ok() {
+            send(&record(evaluator, &query.counts, bytes, MAX_PASSES));
         }
     };
     let limit = Limit::Silence(timeout * 2 + Duration::from_secs(1));
@@ -313,7 +314,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
     let until = Instant::now() + SIMPLIFYING;
     let work = |send: &mut dyn FnMut(&Vec<u8>)| {
         silence();
-        if evaluator.on_its_own(timeout).is_err() {
+        if evaluator.detach_from_supervisor(timeout).is_err() {
             return;
         }
         evaluator.set_fuel_cap(evaluator.fuel());
@@ -321,7 +322,7 @@ fn simplify(evaluator: &mut Evaluator, query: &Query, path: &Path, found: &[u8],
         path.arm(evaluator, &saturation);
         let (mut left, mut x) = (CANDIDATES, found.to_vec());
         simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
-            if left == 0 || Instant::now() >= until || evaluator.is_worn_out() {
+            if left == 0 || Instant::now() >= until || evaluator.needs_restart() {
                 return Verdict::Stop;
             }
             left -= 1;
@@ -378,7 +379,7 @@ pub fn record_all(
         let mut received = 0;
         let work = |send: &mut dyn FnMut(&Option<Vec<u32>>)| {
             silence();
-            if evaluator.on_its_own(timeout).is_ok() {
+            if evaluator.detach_from_supervisor(timeout).is_ok() {
                 for x in &inputs[next..] {
                     let run = record(evaluator, counts, x, room);
                     send(&(run.fault.is_none() && run.n_passes <= room).then_some(run.passes));

@@ -28,10 +28,10 @@ const FIRST_BUDGET: u64 = 2_000;
 /// Units of the longest attempt.
 const LONGEST_BUDGET: u64 = 400_000;
 /// Maximum number of stored inputs that got about as far as the best one.
-const EQUALS: usize = 24;
+const MAX_NEAR_BEST: usize = 24;
 /// An input got about as far as the best one if it misses at most one more step per this many steps that the best one
 /// takes.
-const ABOUT: usize = 10;
+const NEAR_BEST_DIVISOR: usize = 10;
 /// Units of a round of chain search.
 const CHAIN: u64 = 4_000;
 /// Units of a round that combines such inputs.
@@ -76,7 +76,7 @@ pub struct Bounds {
 
 /// Parameters of a search.
 #[derive(Debug, Clone)]
-pub struct How<'a> {
+pub struct SearchParameters<'a> {
     /// The name of the local minimizer. The default one is combined with [`ChainSearch`].
     pub minimizer: &'a str,
     /// Seed of the pseudo-random generator.
@@ -96,7 +96,7 @@ struct PathGoal {
     r: u64,
     best: Vec<u8>,
     /// Inputs that got about as far as `best`, each with the number of steps that it misses.
-    equals: Vec<(usize, Vec<u8>)>,
+    near_best: Vec<(usize, Vec<u8>)>,
     missing: usize,
     /// The branches of the steps if they are all different, otherwise empty. If they differ, the operands of a step's
     /// condition belong to a single pass.
@@ -111,7 +111,7 @@ impl PathGoal {
             path: path.clone(),
             r: u64::MAX,
             best: vec![0; size],
-            equals: Vec::new(),
+            near_best: Vec::new(),
             missing: path.len(),
             steps: steps.filter(are_distinct).unwrap_or_default(),
         }
@@ -125,7 +125,7 @@ impl PathGoal {
 
     /// Number of steps that an input may miss to count as having got about as far.
     fn most_missing(&self) -> usize {
-        self.missing + (self.path.len() - self.missing) / ABOUT
+        self.missing + (self.path.len() - self.missing) / NEAR_BEST_DIVISOR
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a> Search<'a> {
         saturation: &'a Saturation,
         goals: &[Path],
         dictionary: Dictionary,
-        how: How<'a>,
+        how: SearchParameters<'a>,
     ) -> Self {
         let layout = evaluator.function().layout();
         let dictionary = Arc::new(dictionary);
@@ -257,25 +257,25 @@ impl<'a> Search<'a> {
         while left > 0 {
             let layout = self.layout(goal);
             let has_chain = self.chain.is_some() && ChainSearch::suits(&layout);
-            let turn_of = Turn::of(turn, &self.goals[goal], has_chain);
+            let turn_of = Round::of(turn, &self.goals[goal], has_chain);
             let allowed = match turn_of {
-                Turn::Hops | Turn::Near => left,
-                Turn::Chain => left.min(CHAIN),
-                Turn::Combine => left.min(COMBINING),
-                Turn::Best | Turn::Fresh => left.min(budget / 2 + 1),
+                Round::Hops | Round::Near => left,
+                Round::Chain => left.min(CHAIN),
+                Round::Combine => left.min(COMBINING),
+                Round::Best | Round::Fresh => left.min(budget / 2 + 1),
             };
             self.choose_start(goal, turn_of, &layout);
             let known = (&self.fatal_inputs, self.bounds);
-            let chain = self.goals[goal].chain().filter(|_| turn_of == Turn::Chain);
+            let chain = self.goals[goal].chain().filter(|_| turn_of == Round::Chain);
             let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, send);
             walk.chain = chain;
             let end = match (turn_of, &mut self.chain) {
-                (Turn::Chain, Some(chain)) => chain.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
-                (Turn::Combine, _) => combine(&mut walk, &mut self.x, &layout, &mut self.rng),
-                (Turn::Hops | Turn::Near | Turn::Chain, _) => {
+                (Round::Chain, Some(chain)) => chain.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
+                (Round::Combine, _) => combine(&mut walk, &mut self.x, &layout, &mut self.rng),
+                (Round::Hops | Round::Near | Round::Chain, _) => {
                     self.hops.minimize(&mut walk, &mut self.x, &layout, &mut self.rng)
                 }
-                (Turn::Best | Turn::Fresh, _) => self.full.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
+                (Round::Best | Round::Fresh, _) => self.full.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
             };
             left = left.saturating_sub((allowed - walk.budget).max(1));
             turn += 1;
@@ -288,15 +288,15 @@ impl<'a> Search<'a> {
     }
 
     /// Writes the start point of a round to `x`.
-    fn choose_start(&mut self, goal: usize, turn: Turn, layout: &Layout) {
+    fn choose_start(&mut self, goal: usize, turn: Round, layout: &Layout) {
         let goal = &self.goals[goal];
         match turn {
-            Turn::Best | Turn::Hops | Turn::Combine | Turn::Chain => self.x.clone_from(&goal.best),
-            Turn::Near => {
-                let pick = self.rng.below_or_zero(goal.equals.len().max(1));
-                self.x.clone_from(goal.equals.get(pick).map_or(&goal.best, |e| &e.1));
+            Round::Best | Round::Hops | Round::Combine | Round::Chain => self.x.clone_from(&goal.best),
+            Round::Near => {
+                let pick = self.rng.below_or_zero(goal.near_best.len().max(1));
+                self.x.clone_from(goal.near_best.get(pick).map_or(&goal.best, |e| &e.1));
             }
-            Turn::Fresh => {
+            Round::Fresh => {
                 self.x.clone_from(&goal.best);
                 self.starts.next(&mut self.rng, layout, &self.dictionary, &mut self.x);
             }
@@ -320,7 +320,7 @@ impl<'a> Search<'a> {
 
 /// The start point and method of a round of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Round {
     /// From a new point.
     Fresh,
     /// From the input that got farthest.
@@ -335,13 +335,13 @@ enum Turn {
     Chain,
 }
 
-impl Turn {
+impl Round {
     fn of(number: usize, goal: &PathGoal, has_chain: bool) -> Self {
-        const ALL: [Turn; 6] = [Turn::Fresh, Turn::Chain, Turn::Best, Turn::Near, Turn::Hops, Turn::Combine];
+        const ALL: [Round; 6] = [Round::Fresh, Round::Chain, Round::Best, Round::Near, Round::Hops, Round::Combine];
         match ALL[number % ALL.len()] {
             _ if goal.r == u64::MAX => Self::Fresh,
             Self::Chain if !has_chain || goal.steps.is_empty() => Self::Best,
-            Self::Combine if goal.equals.len() < 3 => Self::Near,
+            Self::Combine if goal.near_best.len() < 3 => Self::Near,
             turn => turn,
         }
     }
@@ -353,11 +353,11 @@ impl Turn {
 /// with integer factors.)
 fn combine(walk: &mut Walk, x: &mut [u8], layout: &Layout, rng: &mut StdRand) -> Result<u64, Stop> {
     loop {
-        let equals = &walk.goal.equals;
-        let (a, b) = (rng.below_or_zero(equals.len()), rng.below_or_zero(equals.len()));
-        let from = if rng.below_or_zero(3) == 0 { rng.below_or_zero(equals.len()) } else { usize::MAX };
-        let (a, b) = (&equals[a].1, &equals[b].1);
-        let base = equals.get(from).map_or(&walk.goal.best, |e| &e.1);
+        let near_best = &walk.goal.near_best;
+        let (a, b) = (rng.below_or_zero(near_best.len()), rng.below_or_zero(near_best.len()));
+        let from = if rng.below_or_zero(3) == 0 { rng.below_or_zero(near_best.len()) } else { usize::MAX };
+        let (a, b) = (&near_best[a].1, &near_best[b].1);
+        let base = near_best.get(from).map_or(&walk.goal.best, |e| &e.1);
         let factor = 1u64 << rng.below_or_zero(4);
         for slot in layout.slots() {
             let difference = slot.position(a).wrapping_sub(slot.position(b)).wrapping_mul(factor);
@@ -401,7 +401,7 @@ impl<'a> Walk<'a> {
             return false;
         }
         self.tick = TICK;
-        self.evaluator.is_worn_out() || interrupts::requested() || Instant::now() >= self.bounds.until
+        self.evaluator.needs_restart() || interrupts::requested() || Instant::now() >= self.bounds.until
     }
 
     #[cold]
@@ -410,21 +410,21 @@ impl<'a> Walk<'a> {
         if missing < self.goal.missing {
             self.goal.missing = missing;
             let most = self.goal.most_missing();
-            self.goal.equals.retain(|e| e.0 <= most);
+            self.goal.near_best.retain(|e| e.0 <= most);
         }
         if r < self.goal.r {
             self.goal.r = r;
             self.goal.best.copy_from_slice(x);
             (self.send)(Progress { goal: self.number, r, bytes: x, evaluations: self.evaluator.evaluations() });
         }
-        let equals = &mut self.goal.equals;
-        if equals.len() < EQUALS {
-            equals.push((missing, x.to_vec()));
+        let near_best = &mut self.goal.near_best;
+        if near_best.len() < MAX_NEAR_BEST {
+            near_best.push((missing, x.to_vec()));
         } else if let Some(place) =
-            (0..EQUALS).max_by_key(|i| (equals[*i].0, *i as u64 ^ (self.evaluator.evaluations() % 32)))
+            (0..MAX_NEAR_BEST).max_by_key(|i| (near_best[*i].0, *i as u64 ^ (self.evaluator.evaluations() % 32)))
         {
-            equals[place].0 = missing;
-            equals[place].1.copy_from_slice(x);
+            near_best[place].0 = missing;
+            near_best[place].1.copy_from_slice(x);
         }
     }
 }

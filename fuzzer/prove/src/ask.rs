@@ -31,7 +31,7 @@ impl Panel<'_> {
             match answer {
                 Answer::Sat => sat = sat.or(Some(solver)),
                 Answer::Unsat => unsat += 1,
-                Answer::Unknown | Answer::Late | Answer::Failed(_) => {}
+                Answer::Unknown | Answer::TimedOut | Answer::Failed(_) => {}
             }
             // Once a model is known, a further answer cannot turn the verdict into a proof.
             if unsat == 2 || sat.is_some() {

@@ -11,7 +11,7 @@ use penfuzz_system::process::interrupts;
 use penfuzz_target::inputs::extended;
 
 use super::{
-    Limits, Prover, Verdict, beside,
+    Limits, Prover, Verdict, criteria,
     evidence::Query,
     models,
     slice::Slice,
@@ -54,7 +54,7 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
     prover.link()?;
     let mut checked = Checked::default();
     prover.check_all(report, each, &mut checked)?;
-    prover.check_all(&beside::as_sites(report), each, &mut checked)?;
+    prover.check_all(&criteria::as_sites(report), each, &mut checked)?;
     Ok(checked)
 }
 
@@ -162,7 +162,7 @@ impl Prover {
         Ok(Some(match solver.ask(&file, each).0 {
             Answer::Sat => Verdict::SatisfiableIfFree,
             Answer::Unsat => Verdict::ProvedByOne,
-            Answer::Unknown | Answer::Late | Answer::Failed(_) => Verdict::Undecided,
+            Answer::Unknown | Answer::TimedOut | Answer::Failed(_) => Verdict::Undecided,
         }))
     }
 }

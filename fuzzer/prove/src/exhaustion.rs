@@ -24,8 +24,8 @@ use penfuzz_report::{
 use penfuzz_system::process::interrupts;
 
 use super::{
-    PROOFS, note, open_branches, plain,
-    stated::{Place, Stated},
+    PROOFS, file_name_part, note, open_branches,
+    stated::{Place, StoredProofs},
     write,
 };
 
@@ -40,7 +40,7 @@ const METHOD: &str = "exhaustion";
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Duration) -> Result<bool, Error> {
     let Some(widths) = widths(report).filter(|_| !interrupts::requested()) else { return Ok(false) };
     let open: Vec<_> = open_branches(report).into_iter().filter(|(i, j)| !is_proved(report, (*i, *j))).collect();
-    if open.is_empty() || !report.goals.are_branches() || !is_plain(campaign, report) {
+    if open.is_empty() || !report.goals.are_branches() || !has_only_plain_arguments(campaign, report) {
         return Ok(false);
     }
     let mut session = ReplaySession::of(campaign)?;
@@ -57,7 +57,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     let mut found = Vec::new();
     let tried = exhaust::all(
         evaluator,
-        &Space { widths: &widths, time, only_all: true },
+        &Space { widths: &widths, time, only_if_complete: true },
         |evaluator| evaluator.arm_records(&wanted),
         Evaluator::has_hits,
         |input| found.push(input),
@@ -68,7 +68,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
         write(&dir.join(file_of(report)), &evidence(report, &session.fingerprint, &open, &tried, seconds))?;
     }
     state(report, &open, &numbers, &proof);
-    Stated::keep(dir, campaign.manifest(), report)?;
+    StoredProofs::keep(dir, campaign.manifest(), report)?;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(proof.verdict == Verdict::Satisfiable)
 }
@@ -77,11 +77,11 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
 fn widths(report: &Report) -> Option<Vec<u32>> {
     let kinds = report.signature.parameters.iter().map(|p| kind_named(&p.kind).filter(|_| !p.pointer));
     let widths: Vec<u32> = kinds.map(|kind| Some(kind?.mask().count_ones())).collect::<Option<_>>()?;
-    (!widths.is_empty() && widths.iter().sum::<u32>() <= exhaust::MOST_BITS).then_some(widths)
+    (!widths.is_empty() && widths.iter().sum::<u32>() <= exhaust::MAX_BITS).then_some(widths)
 }
 
 /// Returns true if the arguments are the only inputs and have no constraints.
-fn is_plain(campaign: &Trusted, report: &Report) -> bool {
+fn has_only_plain_arguments(campaign: &Trusted, report: &Report) -> bool {
     let s = &report.signature;
     report.rounding.is_nearest()
         && campaign.manifest().args.is_empty()
@@ -148,7 +148,7 @@ fn state(report: &mut Report, open: &[(usize, usize)], numbers: &[Option<usize>]
 }
 
 fn file_of(report: &Report) -> String {
-    format!("{PROOFS}/{}.exhaustion.txt", plain(&report.function))
+    format!("{PROOFS}/{}.exhaustion.txt", file_name_part(&report.function))
 }
 
 fn evidence(report: &Report, fingerprint: &str, open: &[(usize, usize)], tried: &Tried, seconds: f64) -> String {

@@ -24,16 +24,16 @@ use super::{
 };
 
 /// Number of solvers that must find that no candidate is violated, if as many are installed.
-const AGREEING: usize = 2;
+const MIN_AGREEING_SOLVERS: usize = 2;
 /// A query about a single candidate may take the time of one query divided by this.
-const ALONE: u32 = 4;
+const SINGLE_CANDIDATE_DIVISOR: u32 = 4;
 /// After solvers have used the time of this many queries of maximal length, a set without an answer is dropped as a
 /// whole: its candidates are no longer examined one by one.
-const PATIENCE: u32 = 4;
+const QUERIES_BEFORE_DROPPING: u32 = 4;
 
 /// The results for the candidates of one function.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct ExaminedCandidates {
     /// The names of the candidates that were examined.
     pub examined: Vec<String>,
     /// The candidates that hold.
@@ -42,7 +42,7 @@ pub struct Found {
     pub examinations: usize,
 }
 
-impl Found {
+impl ExaminedCandidates {
     /// Adds the results for another branch. Invariants of two sets also hold together.
     pub fn add(&mut self, other: Self) {
         self.examined.extend(other.examined);
@@ -73,7 +73,7 @@ enum Round<'a> {
     /// The candidates that are left. The others can be violated, or the solver has no answer about them.
     Smaller(Vec<&'a Invariant>),
     /// No time is left.
-    Late,
+    TimedOut,
 }
 
 impl Examiner<'_> {
@@ -81,12 +81,12 @@ impl Examiner<'_> {
     ///
     /// # Errors
     /// When a query cannot be written.
-    pub fn examine(&self, translation: &Translation, goal: &str) -> Result<Found, Error> {
+    pub fn examine(&self, translation: &Translation, goal: &str) -> Result<ExaminedCandidates, Error> {
         let mut left = translation.candidates(goal);
         let examined = left.iter().map(|candidate| candidate.name.clone()).collect();
         let mut agreeing: Vec<&Solver> = Vec::new();
-        let wanted = AGREEING.min(self.solvers.len());
-        let patient_until = self.budget.after(PATIENCE);
+        let wanted = MIN_AGREEING_SOLVERS.min(self.solvers.len());
+        let patient_until = self.budget.after(QUERIES_BEFORE_DROPPING);
         while agreeing.len() < wanted && !left.is_empty() {
             let Some(solver) = self.solvers.get(agreeing.len()) else { break };
             match self.round(solver, translation, &left, patient_until)? {
@@ -95,13 +95,13 @@ impl Examiner<'_> {
                     left = fewer;
                     agreeing.clear();
                 }
-                Round::Late => left.clear(),
+                Round::TimedOut => left.clear(),
             }
         }
         if !left.is_empty() {
             write(self.file, &self.evidence(translation, &left, &agreeing))?;
         }
-        Ok(Found { examined, held: left.into_iter().cloned().collect(), ..Found::default() })
+        Ok(ExaminedCandidates { examined, held: left.into_iter().cloned().collect(), ..ExaminedCandidates::default() })
     }
 
     /// Runs the solver on each set of candidates. If it has no answer about a set, and while more time than
@@ -116,7 +116,7 @@ impl Examiner<'_> {
         let mut dropped = BTreeSet::new();
         for group in groups(all) {
             match self.ask(solver, translation, &group, all, 1)? {
-                None => return Ok(Round::Late),
+                None => return Ok(Round::TimedOut),
                 Some((Answer::Unsat, _)) => continue,
                 Some((Answer::Sat, violated)) if !violated.is_empty() => {
                     dropped.extend(violated);
@@ -129,8 +129,8 @@ impl Examiner<'_> {
                     dropped.insert(violated);
                     continue;
                 }
-                match self.ask(solver, translation, std::slice::from_ref(&violated), all, ALONE)? {
-                    None => return Ok(Round::Late),
+                match self.ask(solver, translation, std::slice::from_ref(&violated), all, SINGLE_CANDIDATE_DIVISOR)? {
+                    None => return Ok(Round::TimedOut),
                     Some((Answer::Unsat, _)) => {}
                     Some(_) => drop(dropped.insert(violated)),
                 }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_true_in_a_model_is_read() {
+    fn true_conditions_of_a_model_are_parsed() {
         assert_eq!(true_in("((inv1_base true)\n (inv1_step false) (inv12_step true))\n"), ["inv1_base", "inv12_step"]);
         assert!(true_in("(error \"no model\")").is_empty());
     }

@@ -8,9 +8,9 @@
 //!    two of them find the query unsatisfiable and none finds a model.
 
 mod ask;
-pub mod beside;
 mod budget;
 pub mod check;
+pub mod criteria;
 pub mod evidence;
 pub mod exhaustion;
 pub mod invariants;
@@ -36,7 +36,7 @@ use penfuzz_report::{
 };
 use penfuzz_system::files::atomic;
 
-use self::{prover::Prover, stated::Stated};
+use self::{prover::Prover, stated::StoredProofs};
 
 /// The directory of the queries, within the output directory of a campaign.
 pub const PROOFS: &str = "proofs";
@@ -93,14 +93,14 @@ pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Li
 /// # Errors
 /// When files cannot be written.
 pub fn complete_rest(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
-    let mut goals: Vec<_> = unstated(report).collect();
+    let mut goals: Vec<_> = without_verdict(report).collect();
     goals.sort_by_key(|(i, j)| !is_proved_by_one(report.sites[*i].branches[*j].proof.as_ref()));
     ask_about(dir, manifest, report, &goals, limits)
 }
 
 /// The branches that no input takes and that have no verdict yet, as indices into the sites and their branches. They
 /// include branches that only one solver has proved: the other solvers may have had no time.
-pub fn unstated(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
+pub fn without_verdict(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
     open_branches(report).into_iter().filter(|(i, j)| {
         let proof = report.sites[*i].branches[*j].proof.as_ref();
         proof.is_none_or(|proof| proof.verdict == Verdict::Undecided) || is_proved_by_one(proof)
@@ -128,7 +128,7 @@ fn ask_about(
     let mut prover = Prover::new((dir, manifest), report, goals, None, solvers, limits)?;
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
     let summary = note(report, goals, proofs);
-    Stated::keep(dir, manifest, report)?;
+    StoredProofs::keep(dir, manifest, report)?;
     write_all(dir, report).map_err(Error::from_source)?;
     Ok(summary)
 }
@@ -158,7 +158,7 @@ fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Su
     }
     let all = report.sites.iter().flat_map(|s| &s.branches);
     report.branches.proved_unreachable = all.filter(|b| b.status == Status::ProvedUnreachable).count();
-    decisions::note_proofs(report);
+    decisions::add_proofs(report);
     summary
 }
 
@@ -179,9 +179,10 @@ fn remove_queries(dir: &Path, is_old: impl Fn(&Path) -> bool) -> Result<(), Erro
 }
 
 /// Makes a name usable in a file name: replaces other characters than letters, digits and `_`, and keeps at most 80.
-fn plain(name: &str) -> String {
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
-    plain.chars().take(80).collect()
+fn file_name_part(name: &str) -> String {
+    let file_name_part: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    file_name_part.chars().take(80).collect()
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Error> {

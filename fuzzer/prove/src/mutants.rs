@@ -25,12 +25,12 @@ use super::{
     ask::Panel,
     budget::Budget,
     evidence::{self, About, Query},
-    is_of_mutant, models, plain,
+    file_name_part, is_of_mutant, models,
     prover::units_of,
     remove_queries,
     slice::{Slice, Translation},
     solver::{self, Solver},
-    translation::{self, Mutants, Wanted},
+    translation::{self, Mutants, TranslationRequest},
     world::World,
     write,
 };
@@ -130,11 +130,11 @@ pub fn examine(
     Ok(answers)
 }
 
-fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survivor]) -> Wanted {
+fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survivor]) -> TranslationRequest {
     let units = units_of(manifest);
     let line = |s: &Survivor| format!("{} {} {}\n", s.symbol, s.number.0, s.number.1);
     let files = survivors.iter().map(|s| s.mutant.file.as_str()).chain([report.signature.file.as_str()]);
-    Wanted {
+    TranslationRequest {
         files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
         symbols: survivors.iter().map(|s| s.symbol.to_owned()).collect::<BTreeSet<_>>(),
         paths: None,
@@ -236,7 +236,7 @@ impl Examiner<'_> {
         slice: &Slice,
     ) -> Result<Proof, Error> {
         let ((point, number), mutant) = (survivor.number, survivor.mutant);
-        let place = format!("{}.{}-{}", plain(&mutant.function), mutant.line, mutant.column);
+        let place = format!("{}.{}-{}", file_name_part(&mutant.function), mutant.line, mutant.column);
         let name = format!("{place}{IN_NAME}{point}-{number}.{}.smt2", question.name());
         let file = self.proofs.join(&name);
         let query = Query { slice, rounding: self.report.rounding };

@@ -20,11 +20,12 @@ use super::{
     ask::Panel,
     budget::Budget,
     evidence::{self, About, Query},
-    invariants::{Examiner, Found},
-    plain, recorded,
+    file_name_part,
+    invariants::{ExaminedCandidates, Examiner},
+    recorded,
     slice::{Slice, Translation},
     solver::Solver,
-    translation::{self, Unit, Wanted},
+    translation::{self, TranslationRequest, Unit},
     world::World,
     write,
 };
@@ -54,21 +55,21 @@ pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
 /// Examines branches one after another.
 pub(super) struct Prover {
     pub(super) solvers: Vec<Solver>,
-    wanted: Wanted,
+    wanted: TranslationRequest,
     translations: Vec<Translation>,
     /// Translations of executions with few iterations of loops. They are made when the first branch needs them.
     few_rounds: Option<Vec<Translation>>,
     /// True if the translations are of linked sources.
     linked: bool,
     /// The loop invariants of functions, by the hash of their code.
-    invariants: HashMap<String, Found>,
+    invariants: HashMap<String, ExaminedCandidates>,
     flags: Vec<String>,
     pub(super) proofs: PathBuf,
     budget: Budget,
 }
 
 impl Prover {
-    /// Translates the functions of these goals, or only the given paths ([`Wanted::paths`]).
+    /// Translates the functions of these goals, or only the given paths ([`TranslationRequest::paths`]).
     pub(super) fn new(
         (dir, manifest): (&Path, &Manifest),
         report: &Report,
@@ -89,7 +90,7 @@ impl Prover {
                  the section pen_world (--gc-sections); link it again without that option";
             return Err(at(&manifest.linked, why));
         }
-        let wanted = Wanted {
+        let wanted = TranslationRequest {
             units,
             files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
             symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
@@ -118,7 +119,7 @@ impl Prover {
     }
 
     /// Returns true if no time is left.
-    pub(super) fn is_late(&self) -> bool {
+    pub(super) fn is_out_of_time(&self) -> bool {
         self.budget.is_over()
     }
 
@@ -185,7 +186,7 @@ impl Prover {
         }
         let number = known.map_or(0, |known| known.examinations);
         let part = translation.hash.get(..8).unwrap_or_default();
-        let name = format!("{}.{part}-{number}.invariants.smt2", plain(&translation.symbol));
+        let name = format!("{}.{part}-{number}.invariants.smt2", file_name_part(&translation.symbol));
         let file = self.proofs.join(&name);
         let (solvers, budget) = (&self.solvers[..], &self.budget);
         let examiner = Examiner { solvers, budget, rounding: report.rounding, file: &file };
@@ -233,7 +234,8 @@ impl Prover {
         let site = &report.sites[i];
         let code = site.code.as_ref();
         let (number, branch) = code.map_or((0, j), |code| (code.number, code.branches.get(j).copied().unwrap_or(j)));
-        let name = format!("{}.{}-{}.{number}-{branch}{suffix}.smt2", plain(&site.function), site.line, site.column);
+        let name =
+            format!("{}.{}-{}.{number}-{branch}{suffix}.smt2", file_name_part(&site.function), site.line, site.column);
         self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
     }
 

@@ -83,8 +83,9 @@ mod tests {
 
     #[test]
     fn a_source_keeps_every_option_that_changes_its_code() {
-        let line = "clang -Ofast -Iinc -D N=1 -o x a.c b.o -lm -Wl,-z,defs -Xclang -load -Xclang /p.so -mllvm -pen-exceptions \
-                    -Xclang -fcoverage-mcdc -mllvm -other -fpass-plugin=/p.so -funsafe-math-optimizations";
+        let line = "clang -Ofast -Iinc -D N=1 -o x a.c b.o -lm -Wl,-z,defs -Xclang -load -Xclang /p.so -mllvm \
+                    -pen-exceptions -Xclang -fcoverage-mcdc -mllvm -other -fpass-plugin=/p.so \
+                    -funsafe-math-optimizations";
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let units = units_of(&words, Path::new("/d"));
         assert_eq!(units.len(), 1);

@@ -262,7 +262,7 @@ mod tests {
 ";
 
     #[test]
-    fn a_slice_has_what_its_branch_needs_and_nothing_else() {
+    fn slice_has_only_the_lines_of_its_branch() {
         let all = Translation::read(FILE).unwrap();
         assert_eq!((all.symbol.as_str(), all.hash.as_str(), all.assumptions.len()), ("f", "00ff", 1));
         let slice = all.slice("branch", (0, 0), (7, 9), &[]).unwrap();

@@ -31,14 +31,14 @@ pub enum Answer {
     /// The solver has given up.
     Unknown,
     /// The solver was killed at its time limit.
-    Late,
+    TimedOut,
     /// The solver failed, and how.
     Failed(String),
 }
 
 impl Answer {
     fn of(ended: &Ended) -> Self {
-        let Some(status) = ended.status else { return Self::Late };
+        let Some(status) = ended.status else { return Self::TimedOut };
         if let Some(signal) = status.signal() {
             return Self::Failed(format!("crashed with signal {signal}"));
         }
@@ -64,7 +64,7 @@ impl Answer {
             Self::Sat => "sat".to_owned(),
             Self::Unsat => "unsat".to_owned(),
             Self::Unknown => "unknown".to_owned(),
-            Self::Late => "timeout".to_owned(),
+            Self::TimedOut => "timeout".to_owned(),
             Self::Failed(how) => how.clone(),
         }
     }
@@ -183,6 +183,6 @@ mod tests {
         ] {
             assert!(matches!(answer(text, status), Answer::Failed(_)), "{text:?} with status {status}");
         }
-        assert_eq!(Answer::of(&Ended { text: "unsat".to_owned(), status: None, seconds: 1.0 }), Answer::Late);
+        assert_eq!(Answer::of(&Ended { text: "unsat".to_owned(), status: None, seconds: 1.0 }), Answer::TimedOut);
     }
 }

@@ -53,13 +53,13 @@ impl Place {
 
 /// The stored verdicts about branches that no input took.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stated {
+pub struct StoredProofs {
     /// Hash of the linked file, in hexadecimal digits: the verdicts hold only for this code.
     code: String,
     branches: Vec<(Place, Proof)>,
 }
 
-impl Stated {
+impl StoredProofs {
     /// The verdicts in a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {

@@ -20,7 +20,7 @@ use penfuzz_report::{
 use penfuzz_target::program::Target;
 
 use super::{
-    Limits, Prover, plain,
+    Limits, Prover, file_name_part,
     slice::{Slice, Translation},
     solver,
 };
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 /// A branch in the compiled code: the number of its site, its number there, and the line and column of the site.
-type Coded = (usize, usize, (u32, u32));
+type CodeBranch = (usize, usize, (u32, u32));
 
 /// Finds out for each question whether an execution can take its branches together. The result is `None` for questions
 /// that were not examined.
@@ -79,7 +79,7 @@ pub fn examine(
     }
     let mut all = Vec::new();
     for (number, (question, places)) in questions.iter().zip(known).enumerate() {
-        if prover.is_late() {
+        if prover.is_out_of_time() {
             break;
         }
         let number = (kind == Kind::Path).then_some(number);
@@ -96,7 +96,7 @@ pub(super) fn places_of(places: &Places, branches: &[u32]) -> Option<Vec<(usize,
 }
 
 /// The symbol of the function that contains all these branches, and the branches in its code.
-fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, Vec<Coded>), &'static str> {
+fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, Vec<CodeBranch>), &'static str> {
     let of = |(i, j): &(usize, usize)| {
         let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
         Some((code.symbol.as_str(), (code.number, *code.branches.get(*j)?, (site.line, site.column))))
@@ -109,7 +109,7 @@ fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, 
     Ok((symbol, branches.into_iter().map(|(_, branch)| branch).collect()))
 }
 
-/// The lines of [`super::translation::Wanted::paths`] for the paths of these questions; the number of a path is its
+/// The lines of [`super::translation::TranslationRequest::paths`] for the paths of these questions; the number of a path is its
 /// index.
 pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, usize)>>]) -> String {
     let mut lines = String::new();
@@ -130,7 +130,7 @@ pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, us
 impl Translation {
     /// The slice for branches that are taken in one iteration of the same loops, or for the path with number `path` and
     /// these branches.
-    fn together(&self, path: Option<usize>, branches: &[Coded]) -> Option<Slice> {
+    fn together(&self, path: Option<usize>, branches: &[CodeBranch]) -> Option<Slice> {
         if self.is_recursive || !branches.iter().all(|(site, _, place)| self.is_at(*site, *place)) {
             return None;
         }
@@ -180,7 +180,8 @@ impl Prover {
         };
         let outcomes: Vec<_> = places.iter().map(outcome).collect();
         let site = &report.sites[places[0].0];
-        let name = format!("{}.{}-{}.{}-{name}.smt2", plain(&site.function), site.line, site.column, branches[0].0);
+        let name =
+            format!("{}.{}-{}.{}-{name}.smt2", file_name_part(&site.function), site.line, site.column, branches[0].0);
         self.ask_as(report, (site, &outcomes.join(", ")), translation, &slice, &name)
     }
 
@@ -188,7 +189,7 @@ impl Prover {
         &self,
         symbol: &str,
         path: Option<usize>,
-        branches: &[Coded],
+        branches: &[CodeBranch],
     ) -> Result<(&Translation, Slice), &'static str> {
         let of_symbol = self.translations().iter().filter(|t| t.symbol == symbol);
         let mut slices: Vec<_> = of_symbol.filter_map(|t| Some((t, t.together(path, branches)?))).collect();
@@ -256,6 +257,6 @@ pub fn vectors(
         decision.infeasible = proved.into_iter().map(vector).collect();
         decision.infeasible.sort_by(|a, b| a.values.cmp(&b.values));
     }
-    decisions::note_proofs(report);
+    decisions::add_proofs(report);
     Ok(())
 }

@@ -38,7 +38,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 
 /// Maximum number of sources that are linked into each other if the target's file does not record what they call:
 /// linking takes as long as compiling all of them.
-const MOST_LINKED: usize = 150;
+const MAX_LINKED_SOURCES: usize = 150;
 
 /// A source and the options with which it was compiled.
 #[derive(Debug, Clone)]
@@ -80,7 +80,7 @@ pub struct Mutants {
 
 /// What to translate.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct TranslationRequest {
     /// The sources of the target.
     pub units: Vec<Unit>,
     /// The source files that define the functions.
@@ -105,7 +105,7 @@ pub struct Wanted {
     pub world: Option<World>,
 }
 
-impl Wanted {
+impl TranslationRequest {
     /// The sources that are linked into `unit`: those that define its variables, and with `calls` also those of the
     /// functions that it calls.
     fn needed(&self, unit: &Unit, calls: bool) -> Vec<&Unit> {
@@ -117,7 +117,7 @@ impl Wanted {
                 let is_needed = |u: &&Unit| fs::canonicalize(&u.source).is_ok_and(|path| needed.contains(&*path));
                 others.filter(is_needed).collect()
             }
-            None if self.units.len() <= MOST_LINKED => others.collect(),
+            None if self.units.len() <= MAX_LINKED_SOURCES => others.collect(),
             None => Vec::new(),
         }
     }
@@ -129,7 +129,7 @@ impl Wanted {
 ///
 /// # Errors
 /// When there is no room for the files.
-pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error> {
+pub fn translate(wanted: &TranslationRequest, calls: bool) -> Result<Vec<Translation>, Error> {
     let temporary = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), "cannot be written", e))?;
     let own = |unit: &&Unit| fs::canonicalize(&unit.source).is_ok_and(|path| wanted.files.contains(&path));
     let mut first: Vec<&Unit> = wanted.units.iter().filter(own).collect();
@@ -158,7 +158,12 @@ pub fn translate(wanted: &Wanted, calls: bool) -> Result<Vec<Translation>, Error
 }
 
 /// The translations of one source, with the bitcode files of `others` linked in.
-fn one(unit: &Unit, others: &[(&Unit, &PathBuf)], wanted: &Wanted, to: &Path) -> Result<Vec<Translation>, Error> {
+fn one(
+    unit: &Unit,
+    others: &[(&Unit, &PathBuf)],
+    wanted: &TranslationRequest,
+    to: &Path,
+) -> Result<Vec<Translation>, Error> {
     fs::create_dir(to).map_err(|e| failed(to, "cannot be made", e))?;
     let with = |(_, file): &(&Unit, &PathBuf)| {
         ["-Xclang", "-mlink-bitcode-file", "-Xclang", &file.to_string_lossy()].map(str::to_owned)

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_unit_writes_or_names_in_assembly_is_not_unwritten() {
+    fn variables_written_or_named_in_assembly_are_not_unwritten() {
         let (_dir, sources, world) = world(&["Va Vb Vc Vd", "Wa Fg", "Amov\tb,%eax", "Vd"]);
         assert!(world.has_all(sources.iter().map(PathBuf::as_path)));
         assert!(!world.has_all([Path::new("/nowhere.c")].into_iter()));

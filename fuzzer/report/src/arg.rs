@@ -29,7 +29,7 @@ pub struct Arg {
     pub place: Option<Place>,
     /// Set if this entry marks the start of a call in a sequence: describes the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub called: Option<Called>,
+    pub called: Option<CallStart>,
     /// For a variable with static storage duration: the values to set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<Set>,
@@ -68,7 +68,7 @@ pub struct Global {
 
 /// A call of a sequence. The arguments that follow, up to the next call, belong to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Called {
+pub struct CallStart {
     /// Index of the maker in [`Signature::makers`](super::Signature::makers); `None` for the function under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maker: Option<usize>,

@@ -52,7 +52,7 @@ impl Tally {
 /// the report was made.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
-    let report = &console::all_shown(report);
+    let report = &console::escape_strings(report);
     let mut out = headline(report);
     terminal::list_faults(report, &mut out);
     let mut sources = Sources::of(report);

@@ -77,7 +77,7 @@ fn a_comparison_without_equality_among_its_goals_is_counted_as_neither() {
 }
 
 #[test]
-fn each_boundary_value_says_how_it_was_met_or_how_near_it_came() {
+fn boundary_values_show_input_or_distance() {
     insta::assert_snapshot!(text(&report(), Path::new("out")));
 }
 

@@ -1,6 +1,6 @@
 //! The coverage criteria that tests can fulfil (`--criterion`).
 
-use penfuzz_engine::saturation::{Beside, Goals};
+use penfuzz_engine::saturation::{ExtraGoals, Goals};
 use serde::{Deserialize, Serialize};
 
 /// A coverage criterion.
@@ -52,21 +52,21 @@ impl Criterion {
 
     /// Is it about the order of branches, which is looked at when the campaign has ended?
     #[must_use]
-    pub const fn is_of_sequences(self) -> bool {
+    pub const fn concerns_branch_order(self) -> bool {
         matches!(self, Self::Loop | Self::Path(_))
     }
 
     /// What a campaign for these criteria searches for.
     #[must_use]
     pub fn goals(criteria: &[Self]) -> Goals {
-        let beside = Beside {
+        let beside = ExtraGoals {
             decisions: criteria.contains(&Self::Mcdc),
             boundaries: criteria.contains(&Self::Boundary),
             exceptions: criteria.contains(&Self::Exceptions),
         };
         match beside {
-            Beside { decisions: false, boundaries: false, exceptions: false } => Goals::Branches,
-            Beside { boundaries: false, exceptions: false, .. } => Goals::Decisions,
+            ExtraGoals { decisions: false, boundaries: false, exceptions: false } => Goals::Branches,
+            ExtraGoals { boundaries: false, exceptions: false, .. } => Goals::Decisions,
             _ => Goals::Criteria(beside),
         }
     }

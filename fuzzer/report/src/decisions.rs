@@ -169,7 +169,7 @@ const LISTED: usize = 10;
 
 /// Adds proofs about branches to the counts of the criteria. A condition of which one outcome is proved infeasible
 /// cannot be shown.
-pub fn note_proofs(report: &mut Report) {
+pub fn add_proofs(report: &mut Report) {
     let is_proved = |b: &Branch| b.status == Status::ProvedUnreachable;
     let outcomes = report.sites.iter().filter(|s| s.kind != "switch").flat_map(|s| &s.branches);
     let outcomes = outcomes.filter(|b| is_proved(b)).count();
@@ -298,7 +298,8 @@ mod tests {
         list(&report, &mut out);
         assert_eq!(
             out,
-            "mcdc: 1 of 2 conditions shown to affect the outcome of their decision\n  not shown: condition 2 of 2 at a,b.c:4:12\n"
+            "mcdc: 1 of 2 conditions shown to affect the outcome of their decision\n  \
+             not shown: condition 2 of 2 at a,b.c:4:12\n"
         );
     }
 }

@@ -7,7 +7,7 @@ use penfuzz_system::console;
 
 use super::{
     c_text::{call, decimals},
-    exceptions::{Confirmed, Count, Exception, Exceptions, Find, Number, Precise, Shown},
+    exceptions::{Confirmed, Count, Exception, Exceptions, Find, Number, Precise, ResultEvidence},
     files,
     format::plural,
     model::{Finding, Report},
@@ -17,12 +17,12 @@ use super::{
 /// The text for the campaign with output directory `dir`. `with_noise` lists underflows and inexact results one by one.
 #[must_use]
 pub fn text(report: &Report, dir: &Path, with_noise: bool, has_mpfr: bool) -> String {
-    let report = &console::all_shown(report);
+    let report = &console::escape_strings(report);
     let Some(exceptions) = &report.exceptions else { return String::new() };
     let mut out = headline(report, exceptions);
     list_faults("CRASH", report, &report.crashes, &mut out);
     list_faults("HANG", report, &report.hangs, &mut out);
-    for find in exceptions.finds.iter().filter(|f| with_noise || !f.exception.is_noise()) {
+    for find in exceptions.finds.iter().filter(|f| with_noise || !f.exception.is_frequent()) {
         list(report, find, &mut out);
     }
     if !with_noise {
@@ -32,7 +32,8 @@ pub fn text(report: &Report, dir: &Path, with_noise: bool, has_mpfr: bool) -> St
     if !has_mpfr && exceptions.counts.iter().any(|c| c.pairs > 0 && could_be_judged(c)) {
         let _ = writeln!(
             out,
-            "\nBuilt with `cargo build --release --features mpfr`, penfuzz finds out which overflows and underflows are avoidable"
+            "\nBuilt with `cargo build --release --features mpfr`, penfuzz finds out which overflows and underflows \
+             are avoidable"
         );
     }
     out
@@ -143,14 +144,14 @@ fn formula(find: &Find) -> String {
     find.result.as_ref().map_or(text.clone(), |Number { decimal, .. }| format!("{text} -> {decimal}"))
 }
 
-fn shown(shown: &Shown) -> String {
+fn shown(shown: &ResultEvidence) -> String {
     match shown {
-        Shown::Nowhere => "SILENT: the function's result does not show it".to_owned(),
-        Shown::NoResult => "SILENT: the function has no result".to_owned(),
-        Shown::Status(code) => format!("the function returns the status {code}"),
-        Shown::Value { place, value } if place == "returned" => format!("the function returns {value}"),
-        Shown::Value { place, value } => format!("the result shows it: {place} = {value}"),
-        Shown::Fault(reason) => format!("the function does not return: {reason}"),
+        ResultEvidence::Nowhere => "SILENT: the function's result does not show it".to_owned(),
+        ResultEvidence::NoResult => "SILENT: the function has no result".to_owned(),
+        ResultEvidence::Status(code) => format!("the function returns the status {code}"),
+        ResultEvidence::Value { place, value } if place == "returned" => format!("the function returns {value}"),
+        ResultEvidence::Value { place, value } => format!("the result shows it: {place} = {value}"),
+        ResultEvidence::Fault(reason) => format!("the function does not return: {reason}"),
     }
 }
 
@@ -169,7 +170,7 @@ fn confirmed(find: &Find) -> String {
 /// Writes one line per function for the finds that are not listed.
 fn fold(exceptions: &Exceptions, out: &mut String) {
     let mut by_function: BTreeMap<(Exception, &str), (usize, usize)> = BTreeMap::new();
-    for find in exceptions.finds.iter().filter(|f| f.exception.is_noise()) {
+    for find in exceptions.finds.iter().filter(|f| f.exception.is_frequent()) {
         let (all, silent) = by_function.entry((find.exception, &find.function)).or_default();
         *all += 1;
         *silent += usize::from(find.is_silent());
@@ -209,24 +210,32 @@ mod tests {
 
     /// One find of each class.
     fn report() -> Report {
-        let returned = |value: &str| Shown::Value { place: "returned".to_owned(), value: value.to_owned() };
-        let behind = Shown::Value { place: "*rest".to_owned(), value: "inf".to_owned() };
-        let mut conversion = find(Exception::Conversion, 9, "(unsigned char)", &[300.5], f64::NAN, Shown::Nowhere);
+        let returned = |value: &str| ResultEvidence::Value { place: "returned".to_owned(), value: value.to_owned() };
+        let behind = ResultEvidence::Value { place: "*rest".to_owned(), value: "inf".to_owned() };
+        let mut conversion =
+            find(Exception::Conversion, 9, "(unsigned char)", &[300.5], f64::NAN, ResultEvidence::Nowhere);
         conversion.result = Some(Number { hex: "0x2cULL".to_owned(), decimal: "44".to_owned() });
         conversion.confirmed =
             Confirmation { by: Confirmed::Value, reason: "the operand lies outside the range".to_owned() };
-        let mut lost = find(Exception::Overflow, 12, "exp", &[1e9], f64::INFINITY, Shown::Status(16));
+        let mut lost = find(Exception::Overflow, 12, "exp", &[1e9], f64::INFINITY, ResultEvidence::Status(16));
         lost.confirmed = Confirmation { by: Confirmed::No, reason: "its result is not used".to_owned() };
         (lost.avoidable, lost.precise) = (Some(true), Some(precise("3.1e434294481", &["2.00000e180"])));
         let mut vanishing = find(Exception::Underflow, 4, "exp", &[-1e9], 0.0, returned("0.0"));
         (vanishing.avoidable, vanishing.precise) = (Some(false), Some(precise("1e-434294482", &["1e-434294482"])));
         let finds = vec![
-            find(Exception::Underflow, 3, "*", &[1e-200, 1e-200], 0.0, Shown::Nowhere),
+            find(Exception::Underflow, 3, "*", &[1e-200, 1e-200], 0.0, ResultEvidence::Nowhere),
             vanishing,
             find(Exception::Overflow, 5, "*", &[1e300, 1e300], f64::INFINITY, behind),
             conversion,
             find(Exception::Invalid, 7, "/", &[0.0, 0.0], f64::NAN, returned("nan")),
-            find(Exception::DivideByZero, 8, "log", &[0.0], f64::NEG_INFINITY, Shown::Fault("SIGABRT".to_owned())),
+            find(
+                Exception::DivideByZero,
+                8,
+                "log",
+                &[0.0],
+                f64::NEG_INFINITY,
+                ResultEvidence::Fault("SIGABRT".to_owned()),
+            ),
             lost,
         ];
         let possible = Exception::ALL.map(|e| (e, 4));

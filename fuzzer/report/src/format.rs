@@ -5,7 +5,7 @@ use std::fmt;
 
 use askama::filters::Escaper;
 
-use penfuzz_system::console::is_hidden;
+use penfuzz_system::console::needs_escape;
 
 /// A share in percent, from 0 to 100; 100 if `total` is 0.
 #[must_use]
@@ -98,7 +98,7 @@ impl Escaper for Xml {
                 '"' => dest.write_str("&quot;")?,
                 '\n' | '\t' => dest.write_char(c)?,
                 c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => dest.write_char(' ')?,
-                c if is_hidden(c) => write!(dest, "{}", c.escape_default())?,
+                c if needs_escape(c) => write!(dest, "{}", c.escape_default())?,
                 c => dest.write_char(c)?,
             }
         }
@@ -132,7 +132,7 @@ pub fn markdown(text: &str) -> String {
         match c {
             '|' | '*' | '`' | '\\' => out.extend(['\\', c]),
             '<' => out.push_str("&lt;"),
-            c if is_hidden(c) => out.extend(c.escape_default()),
+            c if needs_escape(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }

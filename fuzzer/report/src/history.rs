@@ -14,13 +14,13 @@ const FILE: &str = "plot_data";
 
 /// File size in bytes above which the file is sampled instead of read completely: weeks of fuzzing make many megabytes,
 /// and the page is rewritten every few seconds.
-const WHOLE: u64 = 64 * 1024;
+const SAMPLING_SIZE: u64 = 64 * 1024;
 
 /// Number of samples of a large file.
-const PLACES: u64 = 200;
+const SAMPLES: u64 = 200;
 
 /// Size of a sample in bytes: enough for one whole line after a partial one.
-const ROOM: usize = 512;
+const SAMPLE_SIZE: usize = 512;
 
 /// The curves of all clients.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -89,16 +89,16 @@ fn point(line: &str, time: usize, covered: usize) -> Option<(f64, f64)> {
 fn lines(file: &File) -> io::Result<Vec<String>> {
     let size = file.metadata()?.len();
     let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
-    if size <= WHOLE {
+    if size <= SAMPLING_SIZE {
         return Ok(whole(&read_at(file, 0, size as usize)?));
     }
-    let mut lines: Vec<String> = whole(&read_at(file, 0, ROOM)?).into_iter().take(2).collect();
-    for i in 1..PLACES {
-        let bytes = read_at(file, size / PLACES * i, ROOM)?;
+    let mut lines: Vec<String> = whole(&read_at(file, 0, SAMPLE_SIZE)?).into_iter().take(2).collect();
+    for i in 1..SAMPLES {
+        let bytes = read_at(file, size / SAMPLES * i, SAMPLE_SIZE)?;
         // The first line of a sample is usually partial, and so is the last.
         lines.extend(whole(&bytes).into_iter().nth(1));
     }
-    lines.extend(whole(&read_at(file, size - ROOM as u64, ROOM)?).pop());
+    lines.extend(whole(&read_at(file, size - SAMPLE_SIZE as u64, SAMPLE_SIZE)?).pop());
     Ok(lines)
 }
 
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_parsed_is_left_out() {
+    fn unparsable_lines_are_skipped() {
         let history = written(&[("plot_data", "0, 0, 500, 3\nx\n\n5, 0, 9, -7\n6, 0, 900, nan\n7, 0, 1")]);
         assert_eq!(history.curves[0].points, [(0.0, 3.0)]);
         assert_eq!(written(&[]), History::default());
     }
 
     #[test]
-    fn of_a_large_file_some_lines_are_read_and_the_last() {
+    fn large_files_are_sampled() {
         use std::fmt::Write;
         let mut text = String::new();
         for i in 0..200_000 {

@@ -7,8 +7,8 @@ use penfuzz_system::files::foreign;
 use serde::Deserialize;
 
 use super::{
+    inconsistency::inconsistency,
     model::{Report, SCHEMA},
-    nonsense::nonsense,
 };
 
 pub use super::files::JSON as FILE;
@@ -68,7 +68,7 @@ pub fn parse(text: &str, path: &Path) -> io::Result<Report> {
         )));
     }
     let report = serde_json::from_str(text).map_err(damaged)?;
-    match nonsense(&report) {
+    match inconsistency(&report) {
         None => Ok(report),
         Some(what) => {
             Err(invalid(format!("not a report that penfuzz wrote: {what}; run the campaign again to write a new one")))

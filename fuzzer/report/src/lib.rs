@@ -31,6 +31,7 @@ pub mod files;
 pub mod format;
 pub mod history;
 pub mod html;
+mod inconsistency;
 pub mod json;
 pub mod junit;
 pub mod layout;
@@ -38,7 +39,6 @@ pub mod lcov;
 pub mod literal;
 pub mod model;
 pub mod mutation;
-mod nonsense;
 pub mod proof;
 pub mod requirements;
 pub mod sarif;
@@ -53,10 +53,10 @@ mod uncovered;
 pub mod words;
 
 pub use arg::{
-    Arg, CALL, Called, GLOBAL, Global, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE, STANDARD_INPUT,
-    STANDARD_INPUT_FILE, Set, calls_of,
+    Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE,
+    STANDARD_INPUT, STANDARD_INPUT_FILE, Set, calls_of,
 };
-pub use exceptions::{Exception, Exceptions, Find, Shown};
+pub use exceptions::{Exception, Exceptions, Find, ResultEvidence};
 pub use files::TESTS;
 pub use layout::Layout;
 pub use model::*;

@@ -149,7 +149,8 @@ impl Mutation {
         let n = self.mutants;
         let of = n.total - n.proved_equivalent;
         let mut text = format!(
-            "{function}: {} of {} killed ({}); by the tests of the campaign {} ({}); {} proved equivalent, {} unknown ({})\n",
+            "{function}: {} of {} killed ({}); by the tests of the campaign {} ({}); {} proved equivalent, {} \
+             unknown ({})\n",
             n.killed,
             plural(of, "mutant"),
             percent(n.killed, of),

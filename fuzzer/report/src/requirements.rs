@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn tags_stand_on_the_line_or_before_it() {
-        let text = "int f(int x) {\n  if (x > 1) // REQ-1, REQ-2.\n    return 1;\n  /* REQ-3\n   REQ-12: more */\n\n  return 0; // REQ-20\n}\n";
+        let text = "int f(int x) {\n  if (x > 1) // REQ-1, REQ-2.\n    return 1;\n  /* REQ-3\n   REQ-12: more */\n\n  \
+                    return 0; // REQ-20\n}\n";
         let tags = ["REQ-1", "REQ-2", "REQ-3", "REQ-12"].map(str::to_owned).into();
         let found: Vec<_> = tagged(text, &tags);
         let expected = [("REQ-1", 2), ("REQ-2", 2), ("REQ-3", 7), ("REQ-12", 7)];

@@ -9,7 +9,7 @@ use std::{
 use penfuzz_system::files::tidy;
 
 /// Name of the entry that marks the root of a checkout: a directory, or a file in a work tree or a submodule.
-const MARK: &str = ".git";
+const GIT_ENTRY: &str = ".git";
 
 /// The root of the sources: the nearest directory that contains `.git`, from the current directory upwards; if there is
 /// none, the current directory.
@@ -30,7 +30,7 @@ impl SourceRoot {
     /// The root for a directory, which must be absolute.
     #[must_use]
     pub fn of(directory: &Path) -> Self {
-        let marked = directory.ancestors().find(|dir| dir.join(MARK).symlink_metadata().is_ok());
+        let marked = directory.ancestors().find(|dir| dir.join(GIT_ENTRY).symlink_metadata().is_ok());
         Self { current: directory.to_owned(), root: marked.unwrap_or(directory).to_owned() }
     }
 
@@ -73,7 +73,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let checkout = dir.path().join("checkout");
         fs::create_dir_all(checkout.join("build/debug")).unwrap();
-        fs::write(checkout.join(MARK), "gitdir: elsewhere").unwrap();
+        fs::write(checkout.join(GIT_ENTRY), "gitdir: elsewhere").unwrap();
         let root = SourceRoot::of(&checkout.join("build/debug"));
         assert_eq!(root.path(), checkout);
         let inside = checkout.join("src/a.c").display().to_string();

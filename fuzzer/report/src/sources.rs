@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_read() {
+    fn only_regular_files_are_read() {
         let mut report = with_file(Path::new("/dev/zero"));
         report.source_hashes = source_hashes(&report.sites);
         assert_eq!(report.source_hashes, BTreeMap::new());

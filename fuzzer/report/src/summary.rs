@@ -21,7 +21,7 @@ use super::{
 /// Maximum number of tests that are listed; the test program has all.
 const LISTED_TESTS: usize = 20;
 /// Maximum number of characters that are shown of a sequence of calls.
-const LONGEST_TEST: usize = 200;
+const MAX_SEQUENCE_WIDTH: usize = 200;
 /// Maximum number of uncovered branches that are listed; `report.json` has all.
 const LISTED_BRANCHES: usize = 10;
 
@@ -29,7 +29,7 @@ const LISTED_BRANCHES: usize = 10;
 /// since the report was made.
 #[must_use]
 pub fn text(report: &Report, dir: &Path) -> String {
-    let report = &console::all_shown(report);
+    let report = &console::escape_strings(report);
     let mut out = headline(report);
     decisions::list(report, &mut out);
     requirements::list(&report.requirements, &mut out);
@@ -111,8 +111,8 @@ fn list_sequences(report: &Report, listed: &[Test], out: &mut String) {
     let _ = writeln!(out, "\nTests ({}), each with its branches", report.tests.len());
     for (number, test) in listed.iter().enumerate() {
         let text = decimals(&test.args);
-        let end = if text.chars().count() > LONGEST_TEST { "…" } else { "" };
-        let shown: String = text.chars().take(LONGEST_TEST).collect();
+        let end = if text.chars().count() > MAX_SEQUENCE_WIDTH { "…" } else { "" };
+        let shown: String = text.chars().take(MAX_SEQUENCE_WIDTH).collect();
         let _ = writeln!(out, "{:>5}  {:>8}  {shown}{end}", number + 1, test.covers.len());
     }
     if report.tests.len() > listed.len() {

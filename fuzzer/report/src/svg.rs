@@ -112,7 +112,7 @@ pub fn steps(points: impl Iterator<Item = (f64, f64)>) -> String {
 /// Separates labels: returns coordinates that differ by at least `gap`, within the limits, in the order of `wanted`
 /// (ascending) and close to it.
 #[must_use]
-pub fn apart(wanted: &[f64], gap: f64, limits: (f64, f64)) -> Vec<f64> {
+pub fn spread_labels(wanted: &[f64], gap: f64, limits: (f64, f64)) -> Vec<f64> {
     let mut out = Vec::with_capacity(wanted.len());
     let mut free = limits.0;
     for &w in wanted {
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn labels_that_would_overlap_are_moved_apart() {
-        assert_eq!(apart(&[10.0, 11.0, 50.0], 5.0, (0.0, 100.0)), [10.0, 15.0, 50.0]);
-        assert_eq!(apart(&[98.0, 99.0, 100.0], 5.0, (0.0, 100.0)), [90.0, 95.0, 100.0]);
+        assert_eq!(spread_labels(&[10.0, 11.0, 50.0], 5.0, (0.0, 100.0)), [10.0, 15.0, 50.0]);
+        assert_eq!(spread_labels(&[98.0, 99.0, 100.0], 5.0, (0.0, 100.0)), [90.0, 95.0, 100.0]);
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
     }
     if has(Status::DependsOnEarlierCalls) {
         out.push(format!(
-            "Depends on earlier calls: the {} was {} in the campaign, and the same input did not do it in a fresh process.",
+            "Depends on earlier calls: the {} was {} in the campaign, \
+             and the same input did not do it in a fresh process.",
             words.goal, words.done
         ));
     }
@@ -93,19 +94,19 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
             )
         }
         None if site.is_executed() => "reached, no distance".to_owned(),
-        None => match way(report, site) {
+        None => match awaited_branch(report, site) {
             Some((from, outcome)) => format!("never reached, waits for {} {outcome}", place(from)),
             None => "never reached".to_owned(),
         },
     };
-    format!("{closest}, {}{}", spent(branch), stated(branch))
+    format!("{closest}, {}{}", spent(branch), solver_result(branch))
 }
 
 /// Maximum number of reasons that are shown why a branch is not proved unreachable.
 const SHOWN_REASONS: usize = 2;
 
 /// The solvers' result for an open branch: `, not proved: loop at line 12`.
-fn stated(branch: &Branch) -> String {
+fn solver_result(branch: &Branch) -> String {
     let Some(proof) = &branch.proof else { return String::new() };
     match proof.verdict {
         Verdict::Proved | Verdict::ProvedByExhaustion | Verdict::NotTranslated => String::new(),
@@ -128,7 +129,7 @@ fn unchanged(branch: &Branch) -> String {
 }
 
 /// The condition, and its outcome, for which the branches of `site` wait.
-pub(super) fn way<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
+pub(super) fn awaited_branch<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
     let (from, branch) = site.waits_for?;
     let from = report.sites.get(from)?;
     Some((from, &from.branches.get(branch)?.outcome))
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_said_in_plain_words() {
+    fn uncovered_branches_are_described() {
         let of = |covered, given_up, goals| {
             left(&Branches { total: 8, covered, given_up, ..Branches::default() }, &Words::of(goals))
         };

@@ -48,11 +48,11 @@ impl Rounding {
 
     /// Returns true if the magnitude is rounded away from zero. `odd` is the last bit that is kept, `rest` what is cut
     /// off.
-    fn is_away(self, negative: bool, odd: bool, rest: Rest) -> bool {
+    fn rounds_away(self, negative: bool, odd: bool, rest: Discarded) -> bool {
         match self {
-            _ if rest == Rest::None => false,
-            Self::NearestEven => rest == Rest::More || rest == Rest::Half && odd,
-            Self::NearestAway => rest != Rest::Less,
+            _ if rest == Discarded::None => false,
+            Self::NearestEven => rest == Discarded::More || rest == Discarded::Half && odd,
+            Self::NearestAway => rest != Discarded::Less,
             Self::Up => !negative,
             Self::Down => negative,
             Self::Zero => false,
@@ -62,14 +62,14 @@ impl Rounding {
 
 /// What is cut off, compared with half of the last place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum Discarded {
     None,
     Less,
     Half,
     More,
 }
 
-impl Rest {
+impl Discarded {
     /// Compares a remainder `rest` below `whole` with half of `whole`.
     fn of(rest: &BigUint, whole: &BigUint) -> Self {
         if *rest == BigUint::ZERO {
@@ -136,13 +136,13 @@ impl Finite {
         }
         let shift = self.power.unsigned_abs();
         let whole = &self.magnitude >> shift;
-        let rest = Rest::of(&(&self.magnitude - (&whole << shift)), &(BigUint::from(1u8) << shift));
-        whole.clone() + u8::from(mode.is_away(self.negative, whole.bit(0), rest))
+        let rest = Discarded::of(&(&self.magnitude - (&whole << shift)), &(BigUint::from(1u8) << shift));
+        whole.clone() + u8::from(mode.rounds_away(self.negative, whole.bit(0), rest))
     }
 }
 
 /// Appends a sticky bit to a truncated quotient or root: 1 if anything was cut off.
-fn with_rest(cut: &BigUint, is_inexact: bool) -> BigUint {
+fn with_sticky_bit(cut: &BigUint, is_inexact: bool) -> BigUint {
     (cut << 1u32) + u8::from(is_inexact)
 }
 
@@ -260,7 +260,7 @@ impl Format {
     }
 
     fn overflow(self, mode: Rounding, negative: bool) -> Bits {
-        let is_infinite = mode.is_away(negative, true, Rest::More);
+        let is_infinite = mode.rounds_away(negative, true, Discarded::More);
         self.signed(negative, self.infinity() - u128::from(!is_infinite))
     }
 
@@ -340,7 +340,10 @@ impl Format {
         let above = above << shift;
         let cut = &above / below;
         let is_inexact = &cut * below != above;
-        self.round(mode, &Finite { negative, magnitude: with_rest(&cut, is_inexact), power: power - shift as i64 - 1 })
+        self.round(
+            mode,
+            &Finite { negative, magnitude: with_sticky_bit(&cut, is_inexact), power: power - shift as i64 - 1 },
+        )
     }
 
     /// The square root.
@@ -358,7 +361,7 @@ impl Format {
         let root = magnitude.sqrt();
         let is_inexact = &root * &root != magnitude;
         let power = (value.power - even) / 2 - 1;
-        self.round(mode, &Finite { negative: false, magnitude: with_rest(&root, is_inexact), power })
+        self.round(mode, &Finite { negative: false, magnitude: with_sticky_bit(&root, is_inexact), power })
     }
 
     /// The remainder `a - b * n`, with `n` the integer nearest to `a / b`, ties to even.
@@ -369,9 +372,9 @@ impl Format {
                 let power = x.power.min(y.power);
                 let (above, below) = (x.at(power), y.at(power));
                 let (whole, rest) = (&above / &below, &above % &below);
-                let is_away = Rounding::NearestEven.is_away(false, whole.bit(0), Rest::of(&rest, &below));
-                let magnitude = if is_away { &below - &rest } else { rest };
-                self.round(Rounding::NearestEven, &Finite { negative: x.negative != is_away, magnitude, power })
+                let rounds_away = Rounding::NearestEven.rounds_away(false, whole.bit(0), Discarded::of(&rest, &below));
+                let magnitude = if rounds_away { &below - &rest } else { rest };
+                self.round(Rounding::NearestEven, &Finite { negative: x.negative != rounds_away, magnitude, power })
             }
             (Number::Finite(_), Number::Infinite { .. }) => a,
             _ => self.nan(),

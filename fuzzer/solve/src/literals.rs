@@ -5,7 +5,7 @@ use num_bigint::BigUint;
 use super::{
     float::{Format, Rounding},
     sexp::{Exprs, Id},
-    term::{MOST_BITS, Value, mask},
+    term::{MAX_BITS, Value, mask},
 };
 
 /// Largest power of ten by which a real number such as `1e-5` is scaled: its value would have too many digits.
@@ -21,7 +21,7 @@ pub fn bits(text: &str) -> Option<Value> {
     };
     let width = u32::try_from(digits.len()).ok()? * each;
     let is_digit = digits.chars().all(|c| c.is_digit(radix));
-    (is_digit && width <= MOST_BITS).then_some(())?;
+    (is_digit && width <= MAX_BITS).then_some(())?;
     Some(Value::Bits(width, u128::from_str_radix(digits, radix).ok()?))
 }
 
@@ -29,7 +29,7 @@ pub fn bits(text: &str) -> Option<Value> {
 #[must_use]
 pub fn numbered(name: &str, width: &str) -> Option<Value> {
     let (value, width) = (name.strip_prefix("bv")?.parse::<u128>().ok()?, width.parse::<u32>().ok()?);
-    ((1..=MOST_BITS).contains(&width)).then(|| Value::Bits(width, value & mask(width)))
+    ((1..=MAX_BITS).contains(&width)).then(|| Value::Bits(width, value & mask(width)))
 }
 
 /// The value of `(_ +oo E S)` and similar literals, by the name.
@@ -50,8 +50,8 @@ pub fn special(name: &str, format: Format) -> Option<Value> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Real {
     negative: bool,
-    above: BigUint,
-    below: BigUint,
+    numerator: BigUint,
+    denominator: BigUint,
 }
 
 impl Real {
@@ -67,11 +67,11 @@ impl Real {
                 let value = Self::read(exprs, *value)?;
                 Some(Self { negative: !value.negative, ..value })
             }
-            ("/", [above, below]) => {
-                let (a, b) = (Self::read(exprs, *above)?, Self::read(exprs, *below)?);
-                let below = a.below * b.above;
-                (below != BigUint::ZERO).then_some(())?;
-                Some(Self { negative: a.negative != b.negative, above: a.above * b.below, below })
+            ("/", [numerator, denominator]) => {
+                let (a, b) = (Self::read(exprs, *numerator)?, Self::read(exprs, *denominator)?);
+                let denominator = a.denominator * b.numerator;
+                (denominator != BigUint::ZERO).then_some(())?;
+                Some(Self { negative: a.negative != b.negative, numerator: a.numerator * b.denominator, denominator })
             }
             _ => None,
         }
@@ -88,18 +88,18 @@ impl Real {
         let power = exponent.parse::<i64>().ok()?.checked_sub(i64::try_from(fraction.len()).ok()?)?;
         (power.abs() <= MOST_DIGITS).then_some(())?;
         let scale = BigUint::from(10u8).pow(power.unsigned_abs() as u32);
-        let (above, one) = (BigUint::parse_bytes(all.as_bytes(), 10)?, BigUint::from(1u8));
+        let (numerator, one) = (BigUint::parse_bytes(all.as_bytes(), 10)?, BigUint::from(1u8));
         Some(if power < 0 {
-            Self { negative, above, below: scale }
+            Self { negative, numerator, denominator: scale }
         } else {
-            Self { negative, above: above * scale, below: one }
+            Self { negative, numerator: numerator * scale, denominator: one }
         })
     }
 
     /// Rounds to a float; 0 gets the positive sign.
     #[must_use]
     pub fn to_float(&self, format: Format, mode: Rounding) -> Value {
-        let negative = self.negative && self.above != BigUint::ZERO;
-        Value::Float(format, format.ratio(mode, negative, &self.above, &self.below, 0))
+        let negative = self.negative && self.numerator != BigUint::ZERO;
+        Value::Float(format, format.ratio(mode, negative, &self.numerator, &self.denominator, 0))
     }
 }

@@ -79,20 +79,20 @@ impl Problem {
     fn drop_constants(&mut self, terms: &Terms) {
         let order = terms.ordered(&self.conjuncts, &self.definitions);
         let mut is_constant = vec![true; terms.len()];
-        let mut is_open = vec![false; terms.len()];
+        let mut is_unspecified = vec![false; terms.len()];
         for term in &order {
             let node = terms.node(*term);
             let definition = terms.variable(*term).map(|v| self.definitions[v]);
             let needs = node.args.iter().copied().chain(definition.flatten());
-            let (all, any) =
-                needs.fold((true, false), |(all, any), t| (all && is_constant[t.index()], any || is_open[t.index()]));
+            let (all, any) = needs
+                .fold((true, false), |(all, any), t| (all && is_constant[t.index()], any || is_unspecified[t.index()]));
             is_constant[term.index()] = all && definition != Some(None);
-            is_open[term.index()] = any || node.op.is_open();
+            is_unspecified[term.index()] = any || node.op.is_unspecified();
         }
         let zeros = self.complete(terms, &[]);
         let all = eval::values(terms, &order, &zeros, Choice::First);
         let truth = |t: &Term| all[t.index()] == Some(Value::Bool(true));
-        let decided = |t: &Term| is_constant[t.index()] && !is_open[t.index()];
+        let decided = |t: &Term| is_constant[t.index()] && !is_unspecified[t.index()];
         self.is_refuted = self.conjuncts.iter().any(|c| decided(c) && !truth(c));
         self.conjuncts.retain(|c| !decided(c));
     }
@@ -132,7 +132,8 @@ impl Problem {
         let mut me = Self { conjuncts: Vec::new(), parts: Vec::new(), ..self.clone() };
         let all: Vec<_> = self.conjuncts.iter().copied().zip(&self.parts).collect();
         for group in all.chunk_by(|a, b| a.1 == b.1) {
-            let related = group.iter().map(|c| c.0).filter(|c| !is_equality(terms, *c) && self.relates(terms, *c));
+            let related =
+                group.iter().map(|c| c.0).filter(|c| !is_equality(terms, *c) && self.has_several_variables(terms, *c));
             let related: Vec<Term> = related.collect();
             let mut own: Vec<Term> = group.iter().map(|c| c.0).collect();
             if related.len() > 1 {
@@ -150,7 +151,7 @@ impl Problem {
     }
 
     /// Returns true if the conjunct depends on several free variables.
-    fn relates(&self, terms: &Terms, conjunct: Term) -> bool {
+    fn has_several_variables(&self, terms: &Terms, conjunct: Term) -> bool {
         let order = terms.ordered(&[conjunct], &self.definitions);
         order.iter().filter(|t| terms.variable(**t).is_some_and(|v| self.definitions[v].is_none())).count() > 1
     }
@@ -203,7 +204,7 @@ fn is_equality(terms: &Terms, conjunct: Term) -> bool {
 impl Op {
     /// Returns true if its theory leaves the result unspecified for some arguments.
     #[must_use]
-    pub const fn is_open(self) -> bool {
+    pub const fn is_unspecified(self) -> bool {
         matches!(self, Self::FpMin | Self::FpMax | Self::FpToSigned | Self::FpToUnsigned | Self::FpToBits)
     }
 }

@@ -7,7 +7,7 @@ use penfuzz_error::Error;
 use super::{
     float::{Format, Rounding},
     sexp::{Exprs, Id, Kind, at},
-    term::{MOST_BITS, Sort, Term, Terms, Value},
+    term::{MAX_BITS, Sort, Term, Terms, Value},
 };
 
 /// Supported logics. Some of them have further sorts, which are not supported.
@@ -285,11 +285,8 @@ impl<'a> Reader<'a> {
 
 /// The sort of bit vectors of this width.
 pub(super) fn vector(line: u32, width: u32) -> Result<Sort, Error> {
-    if width == 0 || width > MOST_BITS {
-        return Err(at(
-            line,
-            format_args!("bit vectors of {width} bits are not supported: they have 1 to {MOST_BITS}"),
-        ));
+    if width == 0 || width > MAX_BITS {
+        return Err(at(line, format_args!("bit vectors of {width} bits are not supported: they have 1 to {MAX_BITS}")));
     }
     Ok(Sort::Bits(width))
 }

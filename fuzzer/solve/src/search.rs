@@ -63,7 +63,7 @@ impl Form {
 pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<Option<Form>, Error> {
     solved.method = Method::Search;
     let bits = problem.input_bits(&solved.script.terms);
-    let can_exhaust = bits <= exhaust::MOST_BITS && !options.exhaust_time.is_zero();
+    let can_exhaust = bits <= exhaust::MAX_BITS && !options.exhaust_time.is_zero();
     let mut forms = vec![Form::new(&solved.script.terms, problem)?];
     // The time limit begins after compilation, which takes seconds for a large formula.
     let time = if can_exhaust { options.max_time.min(SEARCH_FIRST) } else { options.max_time };
@@ -79,7 +79,7 @@ pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> 
         if Instant::now() >= until || left == 0 || interrupts::requested() {
             break;
         }
-        let turn = Turn { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
+        let turn = Round { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
         if search(solved, problem, options, &mut forms[number], &turn)? {
             return Ok(None);
         }
@@ -89,7 +89,7 @@ pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> 
 }
 
 /// The limits of one round of a form. `number` changes the seed.
-struct Turn {
+struct Round {
     until: Instant,
     evaluations: u64,
     number: u64,
@@ -101,7 +101,7 @@ fn search(
     problem: &Problem,
     options: &Options,
     form: &mut Form,
-    turn: &Turn,
+    turn: &Round,
 ) -> Result<bool, Error> {
     let search = penfuzz_path_search::Options {
         search: SearchKind::Targeted,
@@ -140,7 +140,7 @@ pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options,
         let saturation = Saturation::new(BranchGraph::new(evaluator.target(), &query.scope));
         path.arm(evaluator, &saturation);
     };
-    let space = Space { widths: &widths, time: options.exhaust_time, only_all: false };
+    let space = Space { widths: &widths, time: options.exhaust_time, only_if_complete: false };
     let done = exhaust::all(evaluator, &space, arm, |evaluator| evaluator.r() == 0, |bytes| models.push(bytes));
     solved.evaluations += done.evaluations;
     for bytes in &models {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_match_is_named_by_its_line() {
+    fn unbalanced_delimiters_are_reported_with_their_line() {
         for (text, message) in [
             ("(a\n(b", "line 2: the `(` has no `)`"),
             ("(a)\n)", "line 2: a `)` without its `(`"),

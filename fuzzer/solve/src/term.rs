@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::float::{Format, Rounding};
 
 /// Maximum width of a bit vector.
-pub const MOST_BITS: u32 = 128;
+pub const MAX_BITS: u32 = 128;
 
 /// The sort of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +15,7 @@ pub enum Sort {
     Bool,
     /// `RoundingMode`
     Rounding,
-    /// `(_ BitVec N)`, N from 1 to [`MOST_BITS`]
+    /// `(_ BitVec N)`, N from 1 to [`MAX_BITS`]
     Bits(u32),
     /// `(_ FloatingPoint E S)`
     Float(Format),

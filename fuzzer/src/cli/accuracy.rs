@@ -14,11 +14,11 @@ use penfuzz_accuracy::{
     pair::{self, Pair},
     plot,
     reference::Reference,
-    store::{About, Store},
+    store::{Identity, Store},
     value::{Measure, Names},
 };
 use penfuzz_directory::{
-    rendering::single::Made,
+    rendering::single::BuildInputs,
     replay::{
         generated,
         session::{ReplaySession, Subject},
@@ -150,7 +150,13 @@ pub(super) struct SearchArgs {
     ulp: Option<u64>,
 
     /// Format of the emitted tests.
-    #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain", requires = "output")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_parser = choices::test_format(),
+        default_value = "plain",
+        requires = "output"
+    )]
     test_format: TestFormat,
 
     #[command(flatten)]
@@ -326,7 +332,7 @@ impl Subjects {
 
     /// Writes the emitted tests to `dir`.
     fn write_tests(&self, dir: &Path, pair: &Pair, answer: &Answer, style: Style) -> Result<(), Error> {
-        let made = Made {
+        let made = BuildInputs {
             target: &self.name,
             sources: &self.linked.sources,
             flags: &self.target.flags(),
@@ -345,7 +351,7 @@ pub(super) fn compare(target: &TargetArgs, question: &Question, search: &SearchA
     let mut pair = subjects.pair(question, search)?;
     let picture = search.plot.as_ref().map(|file| plot::check(file, search.output.as_deref(), &pair)).transpose()?;
     let options = search.options(question.exact);
-    let about = About::of(&pair, &subjects.name, &subjects.target.args, &options);
+    let about = Identity::of(&pair, &subjects.name, &subjects.target.args, &options);
     let mut store =
         search.output.as_ref().map(|dir| Store::open(dir, &about, (&subjects.name, search.seed))).transpose()?;
     let mut answer = accuracy::run(&mut pair, &options, store.as_mut())?;

@@ -136,7 +136,8 @@ const ROUNDINGS: &[Choice<Rounding>] = &[
     (
         Rounding::All,
         "all",
-        "The mode, and for what reads exception flags whether they are raised before, is one more argument that the search chooses; sources are compiled with -frounding-math",
+        "The mode, and for what reads exception flags whether they are raised before, is one more argument that the \
+         search chooses; sources are compiled with -frounding-math",
     ),
 ];
 

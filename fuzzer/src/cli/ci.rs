@@ -43,7 +43,7 @@ impl CiArgs {
     /// # Errors
     /// With the source [`Unusable`], when a file cannot be written, or when `--fail-under` is used without branches as
     /// goals.
-    pub fn expect_usable(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
+    pub fn check_files(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
         if self.fail_under.is_some() && !goals.include_branches() {
             let why = format!("--fail-under is about branches, and this command searches for {}", goals.name());
             return Err(Error::from_source(Unusable(why)));

@@ -100,14 +100,14 @@ const COVERME_TOOLS: [&str; 4] = ["penfuzz", "penfuzz-paper", "uniform", "afl++"
 /// "ten times of the `CoverMe` time" (PLDI 2017, Sect. 6.1).
 const COVERME_TIMES: f64 = 10.0;
 /// Time limit of a search that should end by itself.
-const NO_END: Duration = Duration::from_mins(10);
+const ENDLESS_SEARCH_LIMIT: Duration = Duration::from_mins(10);
 /// Time limit of a trial whose budget is a number of evaluations.
 const LONG: Duration = Duration::from_hours(1);
 
 impl Args {
     fn budget(&self) -> Budget {
         let cpu = match (self.preset, self.budget) {
-            (Some(Preset::Coverme), _) => NO_END,
+            (Some(Preset::Coverme), _) => ENDLESS_SEARCH_LIMIT,
             (None, Some(time)) => time,
             (None, None) if self.budget_evals.is_some() => LONG,
             (None, None) => Duration::from_secs(10),
@@ -132,7 +132,7 @@ impl Args {
             suites.push(suite::load(path)?);
         }
         if !self.only.is_empty() {
-            suite::keep_only(&mut suites, &self.only)?;
+            suite::retain_matching(&mut suites, &self.only)?;
         }
         Ok(Settings {
             suites,
@@ -212,7 +212,7 @@ mod tests {
     use super::repeatable;
 
     #[test]
-    fn what_is_repeated_has_no_output_directory() {
+    fn repeatable_arguments_have_no_output_directory() {
         let all = ["a.toml", "-o", "x", "--trials", "3", "--output=y", "-oz", "--json", "--seed=7"];
         assert_eq!(repeatable(all.into_iter().map(str::to_owned)), ["a.toml", "--trials", "3", "--seed=7"]);
     }

@@ -41,7 +41,7 @@ pub struct Args {
 /// Runs the campaign, examines its finds by replay, and prints the results.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let goals = if args.inexact { Goals::InexactToo } else { Goals::Exceptions };
-    args.fuzz.ci.expect_usable(args.fuzz.output.as_deref(), goals)?;
+    args.fuzz.ci.check_files(args.fuzz.output.as_deref(), goals)?;
     let target = args.fuzz.target.path()?;
     if classify(target)? == TargetKind::Linked {
         expect_operations(target)?;

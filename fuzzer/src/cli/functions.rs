@@ -5,7 +5,7 @@ use std::{fmt::Write, path::Path};
 use penfuzz_directory::replay::open;
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
-use penfuzz_executor::{evaluator::Limits, sandbox::Sandbox};
+use penfuzz_executor::{evaluator::EvaluationLimits, sandbox::Sandbox};
 use penfuzz_system::console::{self, shown};
 use penfuzz_target::program::{
     Target,
@@ -57,7 +57,7 @@ fn find_sizes(entry: &mut Entry, linked: &Path, said: &TargetArgs) -> Result<(),
     hold.loaded();
     let function = open::select(&mut target, Some(&entry.symbol), &calls)?;
     entry.obstacle = None;
-    let target = open::with_inputs(target, function, &said.args, Limits::default(), &hold)?;
+    let target = open::with_inputs(target, function, &said.args, EvaluationLimits::default(), &hold)?;
     let f = &target.functions[function];
     entry.inputs = f.model.as_ref().map_or_else(Vec::new, |model| model.described());
     Ok(())

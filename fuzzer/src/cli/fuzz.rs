@@ -252,7 +252,7 @@ pub(super) fn run_for(
     goals: Goals,
     text: impl FnOnce(&Report, &Path) -> String,
 ) -> Result<Outcome, Error> {
-    args.ci.expect_usable(args.output.as_deref(), goals)?;
+    args.ci.check_files(args.output.as_deref(), goals)?;
     let done = campaign(args, goals)?;
     if args.json {
         console::out_json(&json::to_string(&done.report));
@@ -329,7 +329,7 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         patience: None,
         proofs: args.proofs.to_options(goals),
     };
-    let mut done = campaign::run(&paths::leave_half(options.clone()))?;
+    let mut done = campaign::run(&paths::reserve_half_of_budget(options.clone()))?;
     paths::complete(&done.dir, &mut done.report, &options)?;
     Ok(done)
 }

@@ -9,7 +9,7 @@ use penfuzz_campaign::{
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::Error;
-use penfuzz_executor::evaluator::Limits;
+use penfuzz_executor::evaluator::EvaluationLimits;
 use penfuzz_system::{errln, outln};
 use penfuzz_target::program::Rounding;
 
@@ -55,7 +55,13 @@ pub struct Args {
     rounding: Rounding,
 
     /// What an argument can be, as 'NAME: DOMAIN', with --target; may be repeated.
-    #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement, requires = "target")]
+    #[arg(
+        long = "arg",
+        value_name = "NAME: DOMAIN",
+        allow_hyphen_values = true,
+        value_parser = values::statement,
+        requires = "target"
+    )]
     statements: Vec<String>,
 
     /// Condition over the arguments, with --target; may be repeated.
@@ -88,7 +94,7 @@ impl Args {
             calls: self.calls.clone(),
         };
         let linked = args.link(Goals::Branches)?;
-        let limits = Limits::default();
+        let limits = EvaluationLimits::default();
         let nothing = Manifest {
             schema: penfuzz_directory::output::manifest::SCHEMA,
             target: target.display().to_string(),

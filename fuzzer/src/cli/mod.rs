@@ -48,10 +48,13 @@ enum Outcome {
     name = "penfuzz",
     version,
     about = "Covers the branches of numeric C and C++ code",
-    long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz minimizes the distance of its condition; ordinary mutation runs beside it.\n\nTARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
+    long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz \
+                  minimizes the distance of its condition; ordinary mutation runs beside it.\n\n\
+                  TARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 finished; 1 failed; 2 invalid arguments; 3 finished, with crashes or hangs found; 4 finished, and less is covered than --fail-under demands (also when crashes or hangs were found)."
+    after_help = "Exit status: 0 finished; 1 failed; 2 invalid arguments; 3 finished, with crashes or hangs found; \
+                  4 finished, and less is covered than --fail-under demands (also when crashes or hangs were found)."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -112,7 +115,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return print_usage(&e),
     };
-    close_to_others();
+    restrict_umask();
     let outcome = match cli.command {
         Some(Command::Accuracy(args)) => accuracy::run(&args),
         Some(Command::Boundary(args)) => boundary::run(&args),
@@ -174,7 +177,7 @@ fn print_usage(e: &clap::Error) -> ExitCode {
 
 /// Restricts the umask so that other users cannot write files that penfuzz makes, above all files that it runs later.
 /// Compilers and workers inherit the umask.
-fn close_to_others() {
+fn restrict_umask() {
     // SAFETY: umask only replaces a number of this process.
     unsafe {
         let before = libc::umask(libc::S_IWGRP | libc::S_IWOTH);

@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     };
     let has_gone_on = !args.no_exhaust && exhaust(&dir, args, &mut report)?;
     if (is_campaign && args.exclusions.is_none()) || has_gone_on {
-        prove_beside(&dir, args.trust.trust, limits, &mut report)?;
+        prove_criteria(&dir, args.trust.trust, limits, &mut report)?;
     }
     if let Some(tool) = args.exclusions {
         exclude(&report, &dir, tool);
@@ -129,9 +129,9 @@ fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> 
 
 /// Runs the proofs for the goals of the campaign's criteria that no test has. If a campaign has continued from models,
 /// its paths are lost and are completed again.
-fn prove_beside(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
+fn prove_criteria(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
     let how = Options { proofs: Proofs::Within(limits), ..Options::resuming(Trusted::read(dir, trust)?.manifest()) };
-    let is_lost = |c: &Criterion| c.is_of_sequences() && !report.criteria.contains_key(c.name());
+    let is_lost = |c: &Criterion| c.concerns_branch_order() && !report.criteria.contains_key(c.name());
     let ask = if how.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
     ask(dir, report, &how)
 }

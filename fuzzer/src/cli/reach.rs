@@ -23,7 +23,7 @@ use penfuzz_path_search::{Options, Query};
 use penfuzz_questions::reach::{
     self,
     lines::{Executed, executed},
-    spec::Names,
+    spec::Conditionals,
 };
 use penfuzz_report::literal;
 use penfuzz_system::{console, files::foreign};
@@ -87,7 +87,8 @@ struct Wanted {
     #[arg(
         long,
         value_name = "SPEC",
-        help = "Branches in the order of their passes: FILE:LINE:OUTCOME,… (see docs/reach.md), or @FILE to read them from"
+        help = "Branches in the order of their passes: FILE:LINE:OUTCOME,… (see docs/reach.md), or @FILE to read them \
+                from"
     )]
     path: Option<String>,
 
@@ -128,7 +129,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     };
     let mut session = ReplaySession::load(&linked.file, subject)?;
     let target = std::rc::Rc::clone(session.evaluator.target());
-    let names = Names::new(&target, &session.scope);
+    let names = Conditionals::new(&target, &session.scope);
     if let Some(n) = args.wanted.draw {
         draw(&mut session, &names, n, args.seed);
         return Ok(Outcome::Fine);
@@ -175,7 +176,7 @@ pub(super) fn seeds(dir: &Path) -> Result<Vec<Vec<u8>>, Error> {
 }
 
 /// The requested paths, of which the input must take one; empty if every input takes one.
-fn paths(args: &Args, session: &ReplaySession, names: &Names) -> Result<Vec<Vec<Step>>, Error> {
+fn paths(args: &Args, session: &ReplaySession, names: &Conditionals) -> Result<Vec<Vec<Step>>, Error> {
     if let Some(line) = &args.wanted.line {
         let wrong = || Error::new(format!("--line {line} is not FILE:N with a line number N"));
         let (file, n) = line.rsplit_once(':').ok_or_else(wrong)?;
@@ -205,7 +206,7 @@ const DRAWN_STEPS: usize = 100_000;
 
 /// Prints distinct paths in the order in which random inputs take them. Random bit patterns, uniform values and
 /// structured values alternate.
-fn draw(session: &mut ReplaySession, names: &Names, n: usize, seed: u64) {
+fn draw(session: &mut ReplaySession, names: &Conditionals, n: usize, seed: u64) {
     let layout = session.evaluator.function().layout();
     let (mut rng, dictionary) = (StdRand::with_seed(seed), Dictionary::general());
     let (mut known, mut x, counts) = (HashSet::new(), vec![0; layout.size()], names.branches());

@@ -19,11 +19,11 @@ use penfuzz_engine::saturation::{Goals, Scope, ScopeKind};
 use penfuzz_error::{Error, at, failed};
 use penfuzz_executor::{
     Evaluator,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
     sandbox::Sandbox,
 };
 use penfuzz_mutators::view::Kind;
-use penfuzz_questions::reach::spec::Names;
+use penfuzz_questions::reach::spec::Conditionals;
 use penfuzz_report::literal;
 use penfuzz_system::{
     errln,
@@ -84,13 +84,13 @@ pub struct LimitArgs {
 
 impl LimitArgs {
     /// The limits for the evaluator.
-    pub fn limits(&self) -> Limits {
-        self.limits_or(Limits::default())
+    pub fn limits(&self) -> EvaluationLimits {
+        self.limits_or(EvaluationLimits::default())
     }
 
     /// The limits for the evaluator; limits that are not given are those of `others`.
-    fn limits_or(&self, others: Limits) -> Limits {
-        Limits {
+    fn limits_or(&self, others: EvaluationLimits) -> EvaluationLimits {
+        EvaluationLimits {
             timeout: self.timeout.unwrap_or(others.timeout),
             fuel: self.fuel.unwrap_or(others.fuel),
             memory: self.memory_limit.unwrap_or(others.memory),
@@ -109,7 +109,7 @@ struct Subject {
     calls: Calls,
     /// The sizes of its blocks, if known.
     sizes: Option<Sizes>,
-    limits: Limits,
+    limits: EvaluationLimits,
     inputs: Vec<PathBuf>,
 }
 
@@ -175,7 +175,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let _ = hold.install();
     let mut outcome = Outcome::Fine;
     for path in &subject.inputs {
-        hold.come_back();
+        hold.restore_process_state();
         let bytes = foreign::read(path, foreign::LONGEST_INPUT).map_err(|e| failed(path, "cannot be read", e))?;
         outln!("{}", path.display());
         warn_of_mode(&evaluator, path, &bytes);
@@ -215,7 +215,7 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
                 outln!("  long: returns after {} ms", long.milliseconds);
             }
             Answer::Fails(other) => failed = Some(other),
-            Answer::Hangs => failed = Some(long_input::hang(fault, timeout)),
+            Answer::Hangs => failed = Some(long_input::hang_fault(fault, timeout)),
         }
     }
     if evaluator.is_rejected() {
@@ -256,8 +256,8 @@ fn replay(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8], path: bool, ti
 /// Prints the whole path in one line. Returns no branches, because the line contains them all.
 fn print_path(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
     let target = Rc::clone(evaluator.target());
-    let names = Names::new(&target, scope);
-    let (ran, passes) = evaluator.passes(&names.branches(), bytes, penfuzz_path_search::ROOM);
+    let names = Conditionals::new(&target, scope);
+    let (ran, passes) = evaluator.passes(&names.branches(), bytes, penfuzz_path_search::MAX_PASSES);
     outln!("  path         = {}", names.path(&passes.branches, usize::MAX));
     (ran, Vec::new())
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use penfuzz_campaign::watch::status::{self, Life, Status};
+use penfuzz_campaign::watch::status::{self, RunState, Status};
 use penfuzz_error::Error;
 use penfuzz_system::{console, errln};
 use serde::Serialize;
@@ -72,7 +72,7 @@ fn read_all(args: &Args) -> Result<(String, bool, Option<Error>), Error> {
                 continue;
             }
         };
-        running |= status.life == Life::Running;
+        running |= status.life == RunState::Running;
         if args.json {
             let line = serde_json::to_string(&Line { directory: dir, status: &status })
                 .map_err(|e| Error::because(format!("the status of {} cannot be written", dir.display()), e))?;

@@ -9,7 +9,7 @@ use penfuzz_engine::{saturation::Goals, stages::SearchKind};
 use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_report::{Report, criterion::Criterion, json, junit::Campaign, test_format::TestFormat};
-use penfuzz_suite::{self as suite, Passed, Row};
+use penfuzz_suite::{self as suite, ForwardedOptions, Row};
 use penfuzz_system::{console, errln};
 use penfuzz_target::program::Rounding;
 
@@ -78,7 +78,13 @@ pub struct Args {
     test_format: Option<TestFormat>,
 
     /// Coverage criteria that the tests fulfil, as of penfuzz itself; may be repeated, or a list [default: branch].
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion(), conflicts_with = "exceptions")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = choices::criterion(),
+        conflicts_with = "exceptions"
+    )]
     criterion: Vec<Criterion>,
 
     /// Ask solvers at the end of each campaign about branches that no input takes, for a tenth of its time, at least 2
@@ -111,7 +117,7 @@ fn checked_duration(text: &str) -> Result<String, String> {
 }
 
 /// Renames the output directory of an earlier run, unless `--resume` continues it.
-fn make_room(args: &Args) -> Result<(), Error> {
+fn rename_previous_output(args: &Args) -> Result<(), Error> {
     directory::refuse_foreign(&args.output, &[suite::FILE])?;
     if !args.resume && args.output.join(suite::FILE).exists() {
         let old = directory::rename_aside(&args.output)?;
@@ -125,12 +131,12 @@ fn make_room(args: &Args) -> Result<(), Error> {
 /// Runs the suite.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let goals = if args.exceptions { Goals::Exceptions } else { Goals::Branches };
-    args.ci.expect_usable(Some(&args.output), goals)?;
+    args.ci.check_files(Some(&args.output), goals)?;
     let mut loaded = suite::load(&args.suite)?;
     if !args.only.is_empty() {
-        suite::keep_only(std::slice::from_mut(&mut loaded), &args.only)?;
+        suite::retain_matching(std::slice::from_mut(&mut loaded), &args.only)?;
     }
-    make_room(args)?;
+    rename_previous_output(args)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let options = suite::Options {
         out: args.output.clone(),
@@ -138,7 +144,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         referee: args.referee.is_some(),
         cache: cache_directory()?.join("referee"),
         quiet: args.quiet,
-        passed: Passed {
+        passed: ForwardedOptions {
             max_time: args.max_time.clone(),
             max_evals: args.max_evals,
             seed: args.seed,
@@ -159,12 +165,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         if args.json {
             console::out_json(&table.to_json());
         } else {
-            console::out(&console::all_shown(&table).text());
+            console::out(&console::escape_strings(&table).text());
         }
     } else if args.json {
         console::out_json(&report.to_json());
     } else {
-        console::out(&console::all_shown(&report).table());
+        console::out(&console::escape_strings(&report).table());
     }
     if args.ci.has_files() {
         let reports: Vec<_> = report.targets.iter().map(|row| read(&args.output, row)).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use penfuzz_abi::names::single_colons;
 use penfuzz_cc::ASSUME_FLAG;
 use penfuzz_compile::{Recipe, interruptible::build};
-use penfuzz_directory::rendering::linked::{self, Recorded};
+use penfuzz_directory::rendering::linked::{self, BuildRecord};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
 use penfuzz_report::Compilation;
@@ -116,12 +116,13 @@ impl TargetArgs {
     }
 
     /// The reason why `--assume` cannot be compiled into the target, if there is one.
-    fn why_not_assumed(&self, target: &Path) -> Result<Option<String>, Error> {
+    fn assume_error(&self, target: &Path) -> Result<Option<String>, Error> {
         let Some(first) = self.assumptions.first() else { return Ok(None) };
         let (name, file) = (self.name_in_source(), target.display());
         if classify(target)? == TargetKind::Linked {
             return Ok(Some(format!(
-                "--assume is compiled into the source, and {file} is linked already; compile the source with pen-cc '{ASSUME_FLAG}{name}:{first}'"
+                "--assume is compiled into the source, and {file} is linked already; compile the source with pen-cc \
+                 '{ASSUME_FLAG}{name}:{first}'"
             )));
         }
         let defines = |path: &PathBuf| {
@@ -130,7 +131,10 @@ impl TargetArgs {
         };
         let is_there = self.target.iter().chain(&self.with).any(defines);
         Ok((!is_there).then(|| {
-            format!("--assume: {file} has no definition of `{name}` in its text; write PEN_ASSUME({first}) of penfuzz.h into the function")
+            format!(
+                "--assume: {file} has no definition of `{name}` in its text; write PEN_ASSUME({first}) of \
+                     penfuzz.h into the function"
+            )
         }))
     }
 
@@ -154,11 +158,11 @@ impl TargetArgs {
     /// Compiles and links the target if it is source.
     pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
         let target = self.path()?;
-        if let Some(why) = self.why_not_assumed(target)? {
+        if let Some(why) = self.assume_error(target)? {
             return Err(Error::from_source(Unusable(why)));
         }
         if classify(target)? == TargetKind::Linked {
-            let Recorded { compilations, libs } = linked::recorded(target);
+            let BuildRecord { compilations, libs } = linked::recorded(target);
             return Ok(Linked { file: target.clone(), sources: Vec::new(), compilations, libs });
         }
         let mut sources = vec![target.clone()];

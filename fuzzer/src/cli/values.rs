@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use penfuzz_campaign::watch::Monitor;
-use penfuzz_target::inputs::Statement;
+use penfuzz_target::inputs::ArgConstraint;
 
 /// The user's consent to run what a campaign directory names; shared by the commands that read one.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -111,7 +111,7 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
 /// # Errors
 /// When the value is not a statement; the message lists what is possible.
 pub fn statement(text: &str) -> Result<String, String> {
-    Statement::parse(text).map(|_| text.to_owned())
+    ArgConstraint::parse(text).map(|_| text.to_owned())
 }
 
 /// Parses a progress display: `dashboard`, `lines`, `json`, `prometheus=ADDRESS:PORT`.

@@ -26,17 +26,17 @@ use super::config::{Suite, TargetSpec};
 const POLL: Duration = Duration::from_millis(5);
 /// Time after an interrupt in which a child may end by itself: the terminal sends it the same signal. Then it gets
 /// SIGTERM.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SIGTERM_DELAY: Duration = Duration::from_secs(2);
 /// Time after an interrupt until a child that still runs gets SIGKILL.
-const LAST_PATIENCE: Duration = Duration::from_secs(15);
+const SIGKILL_DELAY: Duration = Duration::from_secs(15);
 /// Maximum delay until a signal that was sent to the whole process group, and ended a child, reaches this process.
-const PROPAGATION: Duration = Duration::from_millis(500);
+const SIGNAL_DELAY: Duration = Duration::from_millis(500);
 /// Exit status of a campaign that found crashes or hangs.
-const FOUND: i32 = 3;
+const FINDINGS_STATUS: i32 = 3;
 
 /// Options of the suite command that are passed unchanged to every campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct ForwardedOptions {
     /// `--max-time`, unparsed.
     pub max_time: Option<String>,
     /// `--max-evals`.
@@ -61,7 +61,7 @@ pub struct Passed {
     pub exceptions: bool,
 }
 
-impl Passed {
+impl ForwardedOptions {
     fn arguments(&self) -> Vec<String> {
         let number = |n: Option<u64>| n.map(|n| n.to_string());
         let mut all = Vec::new();
@@ -85,7 +85,7 @@ impl Passed {
 ///
 /// # Errors
 /// The child cannot be started or fails; the message contains the last line of its standard error.
-pub fn run_child(suite: &Suite, out: &Path, passed: &Passed, target: &TargetSpec) -> Result<Report> {
+pub fn run_child(suite: &Suite, out: &Path, passed: &ForwardedOptions, target: &TargetSpec) -> Result<Report> {
     let program = std::env::current_exe().context(|| "cannot find the program itself".to_owned())?;
     run_program(&program, suite, out, passed, target)
 }
@@ -95,7 +95,7 @@ pub(super) fn run_program(
     program: &Path,
     suite: &Suite,
     out: &Path,
-    passed: &Passed,
+    passed: &ForwardedOptions,
     target: &TargetSpec,
 ) -> Result<Report> {
     fs::create_dir_all(out).context(|| format!("cannot create {}", out.display()))?;
@@ -116,14 +116,14 @@ pub(super) fn run_program(
     if text.is_empty() {
         let _ = fs::remove_file(&log);
     }
-    if !status.success() && status.code() != Some(FOUND) {
+    if !status.success() && status.code() != Some(FINDINGS_STATUS) {
         let last = text.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it printed no message");
         bail!("{} ({status}; see {})", last.trim_start_matches("error: "), log.display());
     }
     json::read(&directory.join(json::FILE)).context(|| "the campaign ended without a report".to_owned())
 }
 
-fn arguments(suite: &Suite, directory: &Path, passed: &Passed, target: &TargetSpec) -> Vec<OsString> {
+fn arguments(suite: &Suite, directory: &Path, passed: &ForwardedOptions, target: &TargetSpec) -> Vec<OsString> {
     let mut all: Vec<OsString> = passed.exceptions.then(|| "exceptions".into()).into_iter().collect();
     all.extend(target_arguments(suite, target, passed.rounding.or(target.rounding)));
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
@@ -158,17 +158,17 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all
 }
 
-/// Waits until the child `pid` ends. After an interrupt the child gets SIGTERM after [`PATIENCE`] and SIGKILL after
-/// [`LAST_PATIENCE`].
+/// Waits until the child `pid` ends. After an interrupt the child gets SIGTERM after [`SIGTERM_DELAY`] and SIGKILL after
+/// [`SIGKILL_DELAY`].
 fn wait_for(pid: i32) -> ExitStatus {
     let mut since: Option<Instant> = None;
     let mut is_terminated = false;
     let ended = wait::wait_with(pid, || {
         if interrupts::requested() {
             let waited = since.get_or_insert_with(Instant::now).elapsed();
-            if waited > LAST_PATIENCE {
+            if waited > SIGKILL_DELAY {
                 wait::kill(pid);
-            } else if waited > PATIENCE && !is_terminated {
+            } else if waited > SIGTERM_DELAY && !is_terminated {
                 wait::signal(pid, libc::SIGTERM);
                 is_terminated = true;
             }
@@ -177,7 +177,7 @@ fn wait_for(pid: i32) -> ExitStatus {
     });
     if ended.status.signal().is_some_and(|s| interrupts::SIGNALS.contains(&s)) {
         // A signal to the whole process group reaches this process too, but perhaps later.
-        let deadline = Instant::now() + PROPAGATION;
+        let deadline = Instant::now() + SIGNAL_DELAY;
         while !interrupts::requested() && Instant::now() < deadline {
             std::thread::sleep(POLL);
         }

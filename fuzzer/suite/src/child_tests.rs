@@ -40,7 +40,7 @@ fn suite() -> Suite {
 }
 
 /// Runs `script` as the program, in a directory that contains a valid `report.json`.
-fn run(script: &str, passed: &Passed) -> (tempfile::TempDir, Result<Report>) {
+fn run(script: &str, passed: &ForwardedOptions) -> (tempfile::TempDir, Result<Report>) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("penfuzz");
     fs::write(dir.path().join("report.json"), json::to_string(&example::report())).unwrap();
@@ -53,7 +53,7 @@ fn run(script: &str, passed: &Passed) -> (tempfile::TempDir, Result<Report>) {
 
 #[test]
 fn the_command_line_is_the_agreed_one() {
-    let passed = Passed {
+    let passed = ForwardedOptions {
         max_time: Some("30s".to_owned()),
         max_evals: Some(7),
         seed: Some(1),
@@ -96,7 +96,8 @@ fn the_command_line_is_the_agreed_one() {
 #[test]
 fn a_report_is_read_also_when_something_was_found() {
     for status in [0, 3] {
-        let (dir, outcome) = run(&format!("mkdir -p out/t; cp report.json out/t; exit {status}"), &Passed::default());
+        let (dir, outcome) =
+            run(&format!("mkdir -p out/t; cp report.json out/t; exit {status}"), &ForwardedOptions::default());
         assert_eq!(outcome.unwrap(), example::report());
         assert!(!dir.path().join("out/t.log").exists(), "an empty log is no use");
     }
@@ -104,7 +105,7 @@ fn a_report_is_read_also_when_something_was_found() {
 
 #[test]
 fn a_failure_holds_the_last_line_and_keeps_the_log() {
-    let (dir, outcome) = run("echo a >&2; echo 'error: no such function' >&2; exit 1", &Passed::default());
+    let (dir, outcome) = run("echo a >&2; echo 'error: no such function' >&2; exit 1", &ForwardedOptions::default());
     let message = outcome.unwrap_err().to_string();
     assert!(message.starts_with("no such function (exit status: 1; see "), "{message}");
     assert_eq!(fs::read_to_string(dir.path().join("out/t.log")).unwrap(), "a\nerror: no such function\n");
@@ -112,9 +113,9 @@ fn a_failure_holds_the_last_line_and_keeps_the_log() {
 
 #[test]
 fn a_killed_child_and_a_missing_report_are_errors() {
-    let message = run("kill -9 $$", &Passed::default()).1.unwrap_err().to_string();
+    let message = run("kill -9 $$", &ForwardedOptions::default()).1.unwrap_err().to_string();
     assert!(message.contains("signal: 9"), "{message}");
-    let message = run("exit 0", &Passed::default()).1.unwrap_err().to_string();
+    let message = run("exit 0", &ForwardedOptions::default()).1.unwrap_err().to_string();
     assert!(message.contains("without a report"), "{message}");
 }
 
@@ -123,7 +124,7 @@ fn the_rounding_of_a_target_holds_unless_the_command_line_has_another() {
     let mut suite = suite();
     suite.targets[0].rounding = Some(Rounding::All);
     let has = |passed: Option<Rounding>, option: &str| {
-        let passed = Passed { rounding: passed, ..Passed::default() };
+        let passed = ForwardedOptions { rounding: passed, ..ForwardedOptions::default() };
         arguments(&suite, Path::new("out/t"), &passed, &suite.targets[0]).iter().any(|a| a == option)
     };
     assert!(has(None, "--rounding=all"), "the suite's");

@@ -188,7 +188,7 @@ impl Suite {
 ///
 /// # Errors
 /// A pattern is malformed, or matches no target of any suite.
-pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
+pub fn retain_matching(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
     let mut kept = BTreeSet::new();
     for text in patterns {
         let pattern = glob::Pattern::new(text).context(|| format!("--only {text:?} is malformed"))?;
@@ -214,7 +214,7 @@ pub fn keep_only(suites: &mut [Suite], patterns: &[String]) -> Result<()> {
 pub fn load(path: &Path) -> Result<Suite> {
     let text = foreign::read_text(path).context(|| format!("cannot read the suite {}", path.display()))?;
     let mut suite = parse(&text, path)?;
-    provide(&mut suite, path)?;
+    resolve_files(&mut suite, path)?;
     for target in &suite.targets {
         let file = suite.file_of(target);
         if !file.is_file() {
@@ -225,7 +225,7 @@ pub fn load(path: &Path) -> Result<Suite> {
 }
 
 /// Makes the paths of the suite absolute, fetches its sources if they are missing, and finds its support files.
-pub(super) fn provide(suite: &mut Suite, path: &Path) -> Result<()> {
+pub(super) fn resolve_files(suite: &mut Suite, path: &Path) -> Result<()> {
     let absolute = std::path::absolute(path).context(|| format!("cannot find {}", path.display()))?;
     let directory = absolute.parent().unwrap_or(Path::new("/"));
     suite.sources = tidy(&directory.join(&suite.sources));

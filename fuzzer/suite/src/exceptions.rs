@@ -10,7 +10,7 @@ use std::{
 use penfuzz_error::{Error, context::Result};
 use penfuzz_report::{
     Exception, Report,
-    exceptions::{Confirmed, Count, Judged},
+    exceptions::{AvoidabilityCounts, Confirmed, Count},
     format::{count, seconds},
     json,
 };
@@ -81,7 +81,7 @@ pub struct Total {
     pub located: usize,
     /// Verdicts on overflow and underflow, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
+    pub judged: Option<AvoidabilityCounts>,
 }
 
 impl Total {
@@ -135,7 +135,7 @@ impl Table {
             total.own += count.own;
             total.silent += count.silent;
             total.confirmed += count.confirmed;
-            total.judged = Judged::sum(total.judged, count.judged);
+            total.judged = AvoidabilityCounts::sum(total.judged, count.judged);
         }
         for find in &all.finds {
             let (total, sites) = sums.of(find.exception);
@@ -251,7 +251,7 @@ impl Sums {
 mod tests {
     use super::*;
     use penfuzz_report::{
-        Exceptions, Find, Shown, example,
+        Exceptions, Find, ResultEvidence, example,
         exceptions::{Precise, example::find},
     };
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn overflow() -> Find {
-        find(Exception::Overflow, 5, "*", &[1e300, 1e300], f64::INFINITY, Shown::Nowhere)
+        find(Exception::Overflow, 5, "*", &[1e300, 1e300], f64::INFINITY, ResultEvidence::Nowhere)
     }
 
     fn report(function: &str, finds: Vec<Find>) -> Report {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_target_judged_is_not_judged() {
+    fn pairs_without_recomputation_are_not_judged() {
         let mut avoidable = overflow();
         avoidable.avoidable = Some(true);
         avoidable.precise = Some(Precise { operation: "1.00000e600".to_owned(), results: vec!["1.0".to_owned()] });

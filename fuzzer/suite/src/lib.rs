@@ -23,8 +23,8 @@ pub mod referee;
 mod schedule;
 mod table;
 
-pub use child::{Passed, run_child};
-pub use config::{Paper, Suite, TargetSpec, keep_only, load};
+pub use child::{ForwardedOptions, run_child};
+pub use config::{Paper, Suite, TargetSpec, load, retain_matching};
 pub use gcov::TakenBranch;
 pub use generate::generate;
 pub use outcome::{Row, SuiteReport, Totals};

@@ -51,7 +51,7 @@ fn every_function_has_a_row_of_all_columns_and_a_link_to_its_page() {
 }
 
 #[test]
-fn what_only_crashes_cover_has_a_column() {
+fn branches_only_crashes_cover_have_a_column() {
     let mut rows = vec![row("acos", 12, 12), row("pow", 100, 114)];
     assert!(!page(&report(rows.clone()), 2).contains("only by crashes"));
     rows[1].branches.covered_by_crash_only = 37;

@@ -21,14 +21,14 @@ pub struct Generate {
     #[serde(default)]
     pub functions: Vec<String>,
     /// Functions with fewer branches are left out.
-    #[serde(default = "one_condition")]
+    #[serde(default = "default_min_branches")]
     pub min_branches: usize,
     /// Functions that the author of the recipe leaves out.
     #[serde(default)]
     pub without: Vec<Without>,
 }
 
-fn one_condition() -> usize {
+fn default_min_branches() -> usize {
     2
 }
 

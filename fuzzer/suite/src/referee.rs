@@ -70,7 +70,7 @@ pub struct Job<'a> {
 ///
 /// # Errors
 /// A file does not compile or link, the test program fails or takes too long, or gcov has no data on the function.
-pub fn judge(job: &Job) -> Result<RefereeCount> {
+pub fn measure(job: &Job) -> Result<RefereeCount> {
     // The referee uses the default test format: it needs no counts of a test framework.
     let mut report = Report { test_format: TestFormat::default(), ..job.report.clone() };
     report.signature.set_source(job.file);

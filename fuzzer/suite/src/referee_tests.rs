@@ -13,7 +13,7 @@ fn example_in(source: &str, name: &str) -> (tempfile::TempDir, Report, PathBuf) 
 }
 
 fn judged(dir: &Path, report: &Report, file: &Path, support: &[PathBuf]) -> Result<RefereeCount> {
-    judge(&Job {
+    measure(&Job {
         report,
         file,
         support,
@@ -119,8 +119,13 @@ fn failures_have_messages() {
         cache: dir.path(),
         timeout: Duration::from_millis(100),
     };
-    assert!(judge(&slow).unwrap_err().to_string().contains("did not end within 0.1 s"));
-    fs::write(&file, "double f(double x, int n, double *p) __asm__(\"clamp\");\ndouble f(double x, int n, double *p) { return 1; }\n").unwrap();
+    assert!(measure(&slow).unwrap_err().to_string().contains("did not end within 0.1 s"));
+    fs::write(
+        &file,
+        "double f(double x, int n, double *p) __asm__(\"clamp\");\n\
+                      double f(double x, int n, double *p) { return 1; }\n",
+    )
+    .unwrap();
     report.signature.symbol = "clamp".to_owned();
     report.function = "other".to_owned();
     assert!(message(&report).contains("gcov has no data on other"), "{}", message(&report));

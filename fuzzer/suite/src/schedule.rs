@@ -19,11 +19,11 @@ use penfuzz_report::Report;
 use penfuzz_system::{files::atomic, process::interrupts};
 
 use super::{
-    child::{Passed, run_child},
+    child::{ForwardedOptions, run_child},
     config::{Suite, TargetSpec},
     outcome::{Row, SuiteReport},
     page,
-    referee::{self, differences, judge},
+    referee::{self, differences, measure},
 };
 
 /// The file's name in the output directory of a suite.
@@ -45,7 +45,7 @@ pub struct Options {
     /// Prints no line per finished target on standard error.
     pub quiet: bool,
     /// Options for every campaign.
-    pub passed: Passed,
+    pub passed: ForwardedOptions,
 }
 
 /// Runs every target as a child process ([`run_child`]); see [`run`].
@@ -67,7 +67,7 @@ where
     F: Fn(&TargetSpec) -> Result<Report> + Sync,
 {
     fs::create_dir_all(&options.out).context(|| format!("cannot create {}", options.out.display()))?;
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let progress = Progress::new(suite, options);
     // From here on the directory is recognised as that of a suite.
     progress.save()?;
@@ -110,7 +110,7 @@ fn row(suite: &Suite, options: &Options, target: &TargetSpec, outcome: Result<Re
             cache: &options.cache,
             timeout: REFEREE_TIMEOUT,
         };
-        match judge(&job) {
+        match measure(&job) {
             Ok(verdict) => {
                 row.differences = differences(&report, &verdict);
                 row.referee = Some(verdict.referee);

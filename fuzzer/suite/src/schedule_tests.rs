@@ -48,7 +48,7 @@ fn options(directory: &Path, jobs: usize, referee: bool) -> Options {
         referee,
         cache: directory.join("cache"),
         quiet: true,
-        passed: Passed::default(),
+        passed: ForwardedOptions::default(),
     }
 }
 

@@ -58,7 +58,7 @@ impl SuiteReport {
         for row in &self.targets {
             out.push_str(&columns.row(row));
         }
-        out.push_str(&self.feet(&columns));
+        out.push_str(&self.footer(&columns));
         for row in &self.targets {
             if let Some(error) = &row.error {
                 let _ = writeln!(out, "FAILED  {}: {error}", row.name);
@@ -89,7 +89,7 @@ impl SuiteReport {
         }
     }
 
-    fn feet(&self, columns: &Columns) -> String {
+    fn footer(&self, columns: &Columns) -> String {
         let t = &self.totals;
         let mut out = columns.row(&self.total_row());
         let _ = writeln!(

@@ -45,7 +45,7 @@ fn a_plain_table() {
 
 /// The column is present only if some target has such branches.
 #[test]
-fn what_only_crashes_cover_has_a_column() {
+fn branches_only_crashes_cover_have_a_column() {
     let mut rows = vec![row("acos", 12, 12, None), row("pow", 100, 114, None)];
     rows[1].branches.covered_by_crash_only = 3;
     insta::assert_snapshot!(SuiteReport::new("demo", rows, 1.5, false).table(), @"

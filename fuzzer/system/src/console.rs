@@ -8,12 +8,12 @@
 //! - It prints names unchanged. Source lines, names of functions and files, `report.json`, `status.json` and names of
 //!   crashes come from others, and a terminal interprets control sequences: `ESC ]52;…` sets the clipboard, `ESC ]0;…`
 //!   the title, U+009B is a CSI in one character, U+202E reverses the following text. So [`shown`] replaces each
-//!   character that [`is_hidden`] by its escape in the notation of Rust (`\u{1b}`, `\n`). It is applied to everything
+//!   character that [`needs_escape`] by its escape in the notation of Rust (`\u{1b}`, `\n`). It is applied to everything
 //!   that is printed: [`outln!`](crate::outln) and [`errln!`](crate::errln) print exactly one line. [`out`] and [`err`]
 //!   keep line breaks and tabs, so their callers apply [`shown`] to each name before.
 //!
 //! This module has functions for our own escapes (clearing a line or the screen). Only the status line and the
-//! dashboard write by themselves; the dashboard shows a snapshot to which [`all_shown`] was applied.
+//! dashboard write by themselves; the dashboard shows a snapshot to which [`escape_strings`] was applied.
 
 use std::{
     borrow::Cow,
@@ -47,7 +47,7 @@ macro_rules! errln {
 /// Unicode characters that change the direction of text, end a line, or have no width. The joiners U+200C and U+200D
 /// are letters of some scripts and are not included.
 #[must_use]
-pub fn is_hidden(c: char) -> bool {
+pub fn needs_escape(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -57,13 +57,13 @@ pub fn is_hidden(c: char) -> bool {
 /// escaped.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
-    replaced(text, is_hidden, |c, out| out.extend(c.escape_default()))
+    replaced(text, needs_escape, |c, out| out.extend(c.escape_default()))
 }
 
 /// Applies [`shown`] to each string in a value of any type; other values are unchanged. A text formatted from the
 /// result has only the line breaks that the formatting adds.
 #[must_use]
-pub fn all_shown<T: Clone + Serialize + DeserializeOwned>(value: &T) -> T {
+pub fn escape_strings<T: Clone + Serialize + DeserializeOwned>(value: &T) -> T {
     let changed = serde_json::to_value(value).and_then(|mut value| {
         show_all(&mut value);
         serde_json::from_value(value)
@@ -87,7 +87,7 @@ fn show_all(value: &mut Value) {
 
 /// The text with its line breaks and tabs unchanged, and all other hidden characters escaped.
 fn lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
+    replaced(text, |c| needs_escape(c) && !matches!(c, '\n' | '\t'), |c, out| out.extend(c.escape_default()))
 }
 
 /// Equivalent JSON in which hidden characters are JSON escapes (`\u` and four digits). Outside of strings, JSON
@@ -98,7 +98,7 @@ fn json(text: &str) -> Cow<'_, str> {
             let _ = write!(out, "\\u{unit:04x}");
         }
     };
-    replaced(text, |c| is_hidden(c) && c != '\n', escape)
+    replaced(text, |c| needs_escape(c) && c != '\n', escape)
 }
 
 fn replaced(text: &str, which: impl Fn(char) -> bool, replace: impl Fn(char, &mut String)) -> Cow<'_, str> {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_obeys_is_shown() {
+    fn control_characters_are_escaped() {
         assert_eq!(shown("a\u{1b}]52;c;eA==\u{7}b"), r"a\u{1b}]52;c;eA==\u{7}b");
         assert_eq!(shown("\u{9b}31m\u{7f}"), r"\u{9b}31m\u{7f}");
         assert_eq!(shown("x\r\n\ty"), r"x\r\n\ty");
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn every_control_character_is_hidden() {
         for c in (0..=0x9f).filter_map(char::from_u32).filter(|c| c.is_control()) {
-            assert!(is_hidden(c) && !shown(&c.to_string()).contains(c), "{c:?}");
+            assert!(needs_escape(c) && !shown(&c.to_string()).contains(c), "{c:?}");
         }
     }
 
@@ -238,13 +238,13 @@ mod tests {
         let value = serde_json::json!({ "a\u{9b}": "\u{1b}\u{202e}\u{e0041}\n", "b": [1.5, "\u{7f}"] });
         let text = serde_json::to_string_pretty(&value).unwrap();
         let printed = json(&text);
-        assert!(!printed.contains(|c| is_hidden(c) && c != '\n'), "{printed}");
+        assert!(!printed.contains(|c| needs_escape(c) && c != '\n'), "{printed}");
         assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value);
     }
 
     #[test]
     fn all_strings_of_a_value_are_shown() {
         let value = (vec!["a\nb".to_owned()], Some("\u{1b}".to_owned()), 0.1);
-        assert_eq!(all_shown(&value), (vec![r"a\nb".to_owned()], Some(r"\u{1b}".to_owned()), 0.1));
+        assert_eq!(escape_strings(&value), (vec![r"a\nb".to_owned()], Some(r"\u{1b}".to_owned()), 0.1));
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_borders_of_fields_count() {
+    fn field_boundaries_change_the_hash() {
         let texts = |all: &[&str]| StableHash::new().texts(all).finish();
         assert_ne!(texts(&["ab", "c"]), texts(&["a", "bc"]));
         assert_ne!(of_bytes(&[]), of_bytes(&[0]));

@@ -136,12 +136,8 @@ impl Step {
         self.checks.iter().find(|c| c.value == "result")
     }
 
-    /// The call as in [`Case::call_in_its_environment`], in its own block, with the checks that `checked` writes.
-    pub(super) fn in_its_environment(
-        &self,
-        environment: Option<&Environment>,
-        checked: &dyn Fn(&Check) -> String,
-    ) -> String {
+    /// The call as in [`Case::call_statements`], in its own block, with the checks that `checked` writes.
+    pub(super) fn call_block(&self, environment: Option<&Environment>, checked: &dyn Fn(&Check) -> String) -> String {
         let result = self.result.as_deref().filter(|_| self.result_check().is_some());
         let called = in_environment(&self.call, result, self.errno, environment);
         let checks: String = self.checks.iter().map(checked).collect();
@@ -152,7 +148,7 @@ impl Step {
     /// The call as a statement, in the floating-point environment of the test.
     pub(super) fn statement(&self, environment: Option<&Environment>, indent: &str) -> String {
         let called = self.statement.clone().unwrap_or_else(|| format!("(void){}", self.call));
-        in_its_own(environment, indent, &called)
+        with_environment(environment, indent, &called)
     }
 
     /// The variables and the call statement without checks, with further indentation.
@@ -163,7 +159,7 @@ impl Step {
 }
 
 /// A statement between those that set and restore a floating-point environment.
-pub(super) fn in_its_own(environment: Option<&Environment>, indent: &str, statement: &str) -> String {
+pub(super) fn with_environment(environment: Option<&Environment>, indent: &str, statement: &str) -> String {
     match environment {
         None => format!("{indent}{statement};\n"),
         Some(e) => format!("{indent}{}\n{indent}{statement};\n{indent}{}\n", e.set, e.restore),
@@ -184,14 +180,14 @@ pub(super) struct Callee<'a> {
 
 impl Case {
     /// Returns whether, if the call ends its process, the whole test must run in a child.
-    pub(super) fn is_whole_in_child(&self) -> bool {
+    pub(super) fn runs_whole_in_child(&self) -> bool {
         !self.steps.is_empty() || self.sets_state
     }
 
     /// The call statements, for a test that checks `errno` or sets the floating-point environment. In an environment
     /// other than the default, only the call runs: printing rounds, too. `errno` is read before anything else can set
     /// it. `result` is the type of the variable `result`.
-    pub(super) fn call_in_its_environment(&self, result: Option<&str>) -> String {
+    pub(super) fn call_statements(&self, result: Option<&str>) -> String {
         in_environment(&self.call, result, self.errno, self.environment.as_ref())
     }
 }
@@ -280,7 +276,7 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
         checks: result.into_iter().chain(errno).chain(outputs).collect(),
         ending,
         throws: test.throws.clone(),
-        own_process: ending == Ending::Return && is_apart(report, test),
+        own_process: ending == Ending::Return && needs_fresh_process(report, test),
         sets_state: test.args.iter().any(Arg::is_global),
     };
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
@@ -293,7 +289,7 @@ pub(super) fn errno_check(n: i32) -> Check {
 
 /// Returns whether the test must begin with the state of a new process. A call of `main` must, and so must a test that
 /// reads standard input as a file, because streams read ahead.
-fn is_apart(report: &Report, test: &Test) -> bool {
+fn needs_fresh_process(report: &Report, test: &Test) -> bool {
     let has_state = !report.shared_state.is_empty() || report.tests_apart;
     has_state || report.is_program() || test.args.iter().any(Arg::is_input_file)
 }
@@ -333,11 +329,11 @@ fn typed_call(report: &Report, test: &Test) -> (String, String, String, Vec<Chec
         Callee { signature: &report.signature, name: tested_name(report), prefix: String::new(), is_tested: true };
     let outputs = result::checked(report, test);
     let (variables, called, checks) = one_call(report, &function, &test.args, &outputs, &test.args);
-    (call(report, &test.args), surroundings(report, &test.args) + &variables, called, checks)
+    (call(report, &test.args), setup_statements(report, &test.args) + &variables, called, checks)
 }
 
 /// Statements that set what the function reads in addition to its arguments.
-pub(super) fn surroundings(report: &Report, args: &[Arg]) -> String {
+pub(super) fn setup_statements(report: &Report, args: &[Arg]) -> String {
     let globals = globals::statements(report, args.iter().take_while(|a| !a.is_call()));
     let input = standard_input(args).map_or_else(String::new, |set| format!("    {set}\n"));
     globals + &input + &environment::results(report, args)

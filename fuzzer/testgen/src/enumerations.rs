@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enumeration_is_what_no_integer_type_is() {
+    fn other_types_than_integers_are_enumerations() {
         for (text, name) in [
             ("n::C::Kind volatile*", "n::C::Kind"),
             ("E const* const&", "E"),

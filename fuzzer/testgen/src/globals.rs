@@ -87,7 +87,8 @@ pub(super) fn accessors(report: &Report) -> String {
         let (function, name) = (wrapper_function(report), identifier(&global.name));
         let _ = write!(
             out,
-            "\nvoid *{function}_global{i}(void);\n\nvoid *{function}_global{i}(void)\n{{\n  return (void *)&{name};\n}}\n"
+            "\nvoid *{function}_global{i}(void);\n\nvoid *{function}_global{i}(void)\n{{\n  return (void *)&{name};\n\
+             }}\n"
         );
     }
     out

@@ -110,14 +110,15 @@ fn head(report: &Report) -> String {
     let crash_only = match b.covered_by_crash_only {
         0 => String::new(),
         n => format!(
-            "\n * Only inputs that crash {} {n} more. They are at the end, as expected failures, and gcov does not count them.",
+            "\n * Only inputs that crash {} {n} more. They are at the end, as expected failures, and gcov does not \
+             count them.",
             if report.goals.include_branches() { "cover" } else { words.done }
         ),
     };
     format!(
         "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * They {} {} of {} {}. Build, run and \
-         see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests of found values, not a specification: they \
-         expect what the function did when\n * penfuzz ran it, right or wrong.\n */\n",
+         see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests of found values, not a \
+         specification: they expect what the function did when\n * penfuzz ran it, right or wrong.\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
         report.signature.line,
@@ -138,7 +139,8 @@ fn head_of_reference(report: &Report, reference: &str) -> String {
         n => format!(", within {n} floats of each"),
     };
     format!(
-        "/* Tests of {} ({}:{}), emitted by penfuzz.\n * They expect the values of {}{within}. Build and run:\n *\n *   {}\n */\n",
+        "/* Tests of {} ({}:{}), emitted by penfuzz.\n * They expect the values of {}{within}. Build and run:\n *\n \
+         *   {}\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
         report.signature.line,

@@ -25,14 +25,14 @@ use crate::{ARGUMENT, c_type};
 /// The declarations of the variables of an argument. Each comes after the variables that it points to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
-    let memory = each.map(|m| match written(report, m) {
-        Written::Object => as_object(m),
-        Written::Members => by_members(m, &m.type_name),
-        Written::Mirror => {
+    let memory = each.map(|m| match declared_as(report, m) {
+        DeclaredAs::Object => as_object(m),
+        DeclaredAs::Members => by_members(m, &m.type_name),
+        DeclaredAs::Mirror => {
             let own = m.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
             by_members(m, &(own + declarator(&m.type_name).1))
         }
-        Written::Bytes => as_bytes(report, m),
+        DeclaredAs::Bytes => as_bytes(report, m),
     });
     let n = report.signature.callbacks.len();
     let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
@@ -46,7 +46,7 @@ fn is_argument(report: &Report, memory: &Memory) -> bool {
 
 /// How a variable is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum DeclaredAs {
     /// As an object of its C++ class.
     Object,
     /// With the type of the project, or of C itself.
@@ -58,12 +58,12 @@ pub(super) enum Written {
 }
 
 /// How the program declares the variable.
-pub(super) fn written(report: &Report, memory: &Memory) -> Written {
+pub(super) fn declared_as(report: &Report, memory: &Memory) -> DeclaredAs {
     if is_object(report, memory) {
-        return Written::Object;
+        return DeclaredAs::Object;
     }
     if !memory.objects.is_empty() {
-        return Written::Bytes;
+        return DeclaredAs::Bytes;
     }
     let layout = || memory.layout.and_then(|index| report.signature.layouts.get(index));
     let has_names = || !is_cxx_program(report) || layout().is_some_and(|l| l.is_plain);
@@ -72,10 +72,10 @@ pub(super) fn written(report: &Report, memory: &Memory) -> Written {
     let is_own =
         has_types(report) && is_type(&memory.type_name) && has_names() && (is_cxx_program(report) || !is_foreign());
     if is_own || is_basic(memory) || is_argument(report, memory) {
-        return Written::Members;
+        return DeclaredAs::Members;
     }
     let mirror = memory.layout.and_then(|index| mirror::type_name(report, index));
-    if mirror.is_some() { Written::Mirror } else { Written::Bytes }
+    if mirror.is_some() { DeclaredAs::Mirror } else { DeclaredAs::Bytes }
 }
 
 /// Returns whether the variable is an object of its own class. If a destructor is under test, it is not: the call ends
@@ -191,17 +191,17 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     if is_file || is_argument(report, memory) {
         return expression.to_owned();
     }
-    let written = written(report, memory);
-    if written == Written::Object {
+    let declared_as = declared_as(report, memory);
+    if declared_as == DeclaredAs::Object {
         return passed_object(parameter, memory);
     }
     let is_pointer = parameter.type_name.trim_end().ends_with(['*', '&']) || parameter.pointer;
     // In a prototype, the parameter type of a structure by value is the mirror itself.
-    let is_mirror = written == Written::Mirror && !is_pointer && !has_types(report);
-    if written == Written::Members && !is_cxx_program(report) || is_mirror {
+    let is_mirror = declared_as == DeclaredAs::Mirror && !is_pointer && !has_types(report);
+    if declared_as == DeclaredAs::Members && !is_cxx_program(report) || is_mirror {
         return expression.to_owned();
     }
-    let is_one = written != Written::Bytes && memory.elements.is_none();
+    let is_one = declared_as != DeclaredAs::Bytes && memory.elements.is_none();
     let name = format!("{}{}", if is_one { "&" } else { "" }, identifier(&memory.name));
     let type_name = comment(&memory.type_name);
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
@@ -234,11 +234,11 @@ pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String
     }
     let object = declared(this, all)?;
     let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
-    let is_object = written(report, object) == Written::Object;
+    let is_object = declared_as(report, object) == DeclaredAs::Object;
     if is_object && object.elements.is_none() {
         return Some(format!("{variable}.{name}({rest})"));
     }
-    let and = if is_object || written(report, object) == Written::Bytes { "" } else { "&" };
+    let and = if is_object || declared_as(report, object) == DeclaredAs::Bytes { "" } else { "&" };
     Some(format!("(({type_name} *){and}{variable})->{name}({rest})"))
 }
 
@@ -270,17 +270,17 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
         return Some(globals::value(report, place));
     }
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
-    let written = found.map(|m| written(report, m));
+    let declared_as = found.map(|m| declared_as(report, m));
     let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
-    if written == Some(Written::Object) && is_of_variables(expression) {
+    if declared_as == Some(DeclaredAs::Object) && is_of_variables(expression) {
         return Some(place.expression.clone());
     }
     if place.in_object {
         return None;
     }
-    let is_typed = match written {
-        Some(Written::Mirror) => true,
-        Some(written) => has_types(report) && written == Written::Members,
+    let is_typed = match declared_as {
+        Some(DeclaredAs::Mirror) => true,
+        Some(declared_as) => has_types(report) && declared_as == DeclaredAs::Members,
         None if place.variable == RESULT => result::has_members(report, place),
         None => has_types(report) && !is_cxx_program(report),
     };
@@ -288,7 +288,7 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
         return Some(place.expression.clone());
     }
     let is_one = place.variable == RESULT
-        || found.is_some_and(|m| m.elements.is_none() && written != Some(Written::Bytes))
+        || found.is_some_and(|m| m.elements.is_none() && declared_as != Some(DeclaredAs::Bytes))
         || sequence::is_object_of_class(report, args, &place.variable);
     let and = if is_one { "&" } else { "" };
     Some(by_offset(report, &format!("{and}{}", identifier(&place.variable)), place))

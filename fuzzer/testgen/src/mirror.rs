@@ -17,7 +17,7 @@ use penfuzz_report::{
 
 use super::{
     access::{includes_source, is_cxx_program},
-    memory::{self, Written},
+    memory::{self, DeclaredAs},
     prologue::c_type,
 };
 
@@ -72,7 +72,7 @@ pub(super) fn type_name(report: &Report, index: usize) -> Option<String> {
 pub(super) fn definitions(report: &Report) -> String {
     let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
     let memory = args.flatten().flat_map(|a: &Arg| &a.memory);
-    let used = memory.filter(|m| memory::written(report, m) == Written::Mirror).filter_map(|m| m.layout);
+    let used = memory.filter(|m| memory::declared_as(report, m) == DeclaredAs::Mirror).filter_map(|m| m.layout);
     let result = super::result::mirrored(report);
     let mut known = BTreeMap::new();
     for index in used.chain(result) {
@@ -114,8 +114,8 @@ fn definition(report: &Report, index: usize) -> Option<String> {
         let _ = write!(places, "\n    && __builtin_offsetof(struct {tag}, {}) == {}", m.name, m.offset / 8);
     }
     Some(format!(
-        "\n/* The memory of {shown}. */\nstruct __attribute__((may_alias{packed})) {tag} {{\n{body}}};\n{assert}({places}, \"the \
-         layout of {tag}\");\n"
+        "\n/* The memory of {shown}. */\nstruct __attribute__((may_alias{packed})) {tag} {{\n{body}}};\n\
+         {assert}({places}, \"the layout of {tag}\");\n"
     ))
 }
 
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_have_no_mirror() {
+    fn invalid_member_names_have_no_mirror() {
         assert_eq!(body(&[number("a;b", "i32", 4, 0)], 4), None);
         assert_eq!(body(&[number("a", "i32", 4, 0), number("a", "i32", 4, 4)], 8), None);
         assert_eq!(Writer { is_cxx: true }.body(&[number("class", "i32", 4, 0)], 4, 1), None);

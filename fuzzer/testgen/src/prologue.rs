@@ -14,7 +14,7 @@ use super::{
     cases::Case,
     command::absolute,
     environment, globals, is_byte_harness, memory, mirror,
-    prototype::{self, Passed},
+    prototype::{self, PassedAs},
     sequence, streams,
 };
 
@@ -224,12 +224,12 @@ fn declaration(report: &Report) -> String {
 }
 
 /// The type of a structure that the program declares again.
-fn mirrored(report: &Report, passed: Option<Passed>) -> Option<String> {
+fn mirrored(report: &Report, passed: Option<PassedAs>) -> Option<String> {
     match passed.filter(|_| Access::of(report) == Access::Prototype && report.without_source)? {
-        Passed::Structure(index) => mirror::type_name(report, index),
-        Passed::Number(name) if is_cxx_program(report) => Some(name.replace("_Bool", "bool")),
-        Passed::Number(name) => Some(name),
-        Passed::Address => Some("void *".to_owned()),
+        PassedAs::Structure(index) => mirror::type_name(report, index),
+        PassedAs::Number(name) if is_cxx_program(report) => Some(name.replace("_Bool", "bool")),
+        PassedAs::Number(name) => Some(name),
+        PassedAs::Address => Some("void *".to_owned()),
     }
 }
 

@@ -9,7 +9,7 @@ use penfuzz_report::{
 use super::{mirror, prologue::spelled_type};
 
 /// How a parameter or result is passed that is neither a number nor a pointer to one.
-pub(super) enum Passed {
+pub(super) enum PassedAs {
     /// As an address.
     Address,
     /// As a structure, with the index of its layout.
@@ -37,9 +37,9 @@ const STANDARD: [&str; 11] = [
 /// its source.
 pub(super) fn is_possible(report: &Report) -> bool {
     let signature = &report.signature;
-    let is_alike = |passed: Option<Passed>| match passed {
-        Some(Passed::Address | Passed::Number(_)) => true,
-        Some(Passed::Structure(index)) => {
+    let is_alike = |passed: Option<PassedAs>| match passed {
+        Some(PassedAs::Address | PassedAs::Number(_)) => true,
+        Some(PassedAs::Structure(index)) => {
             mirror::is_passed_alike(&signature.layouts[index], super::formats::format_of(report).is_cxx)
         }
         None => false,
@@ -55,30 +55,30 @@ pub(super) fn is_possible(report: &Report) -> bool {
 }
 
 /// How the result is passed, if it is not a number.
-pub(super) fn of_result(report: &Report) -> Option<Passed> {
+pub(super) fn of_result(report: &Report) -> Option<PassedAs> {
     let signature = &report.signature;
     if signature.result.trim_end().ends_with('*') {
-        return Some(Passed::Address);
+        return Some(PassedAs::Address);
     }
     structure(report, signature.result_layout)
 }
 
 /// How a parameter is passed, if it is not a number.
-pub(super) fn of_parameter(report: &Report, i: usize, p: &Parameter) -> Option<Passed> {
+pub(super) fn of_parameter(report: &Report, i: usize, p: &Parameter) -> Option<PassedAs> {
     if p.pointer || p.is_output() || p.type_name.trim_end().ends_with(['*', '&']) {
-        return Some(Passed::Address);
+        return Some(PassedAs::Address);
     }
     if spelled_type(&p.type_name) || STANDARD.contains(&p.type_name.as_str()) {
-        return Some(Passed::Number(p.type_name.clone()));
+        return Some(PassedAs::Number(p.type_name.clone()));
     }
     let test = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args)).next()?;
     let arg = with_outputs(&report.signature, test).nth(i)?.1?;
     let memory = arg.memory.last()?;
     let is_value = memory.elements.is_none() && arg.hex == memory.name;
-    if is_value { structure(report, memory.layout) } else { Some(Passed::Address) }
+    if is_value { structure(report, memory.layout) } else { Some(PassedAs::Address) }
 }
 
-fn structure(report: &Report, layout: Option<usize>) -> Option<Passed> {
+fn structure(report: &Report, layout: Option<usize>) -> Option<PassedAs> {
     let index = layout.filter(|i| report.signature.layouts.get(*i).is_some_and(|l| l.kind == "structure"))?;
-    Some(Passed::Structure(index))
+    Some(PassedAs::Structure(index))
 }

@@ -1,14 +1,14 @@
 //! Sequences of calls as C text: the objects that makers create, and one call after another.
 
 use penfuzz_report::{
-    arg::{Arg, Called, Object, calls_of},
+    arg::{Arg, CallStart, Object, calls_of},
     c_text::{callable, comment, identifier, string},
     model::{Maker, Report, Test},
 };
 
 use super::{
     access::{Access, has_types, is_cxx_program},
-    cases::{Callee, Case, Check, Ending, Kind, Step, check, errno_check, one_call, surroundings},
+    cases::{Callee, Case, Check, Ending, Kind, Step, check, errno_check, one_call, setup_statements},
     globals, memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
     result,
@@ -70,12 +70,12 @@ pub(super) fn declarations(report: &Report) -> String {
 }
 
 /// The maker that a call calls; `None` for the function under test.
-fn maker_of<'a>(report: &'a Report, called: &Called) -> Option<&'a Maker> {
+fn maker_of<'a>(report: &'a Report, called: &CallStart) -> Option<&'a Maker> {
     report.signature.makers.get(called.maker?)
 }
 
 /// Returns whether the object is a variable of its own class, initialized by its constructor.
-fn is_constructed(report: &Report, called: &Called, object: &Object) -> bool {
+fn is_constructed(report: &Report, called: &CallStart, object: &Object) -> bool {
     let Some(maker) = maker_of(report, called) else { return false };
     let is_constructor = maker.signature.parameters.first().is_some_and(|p| p.name == "this")
         && short(&maker.function) == short(&object.type_name);
@@ -87,12 +87,12 @@ fn is_typed(report: &Report, object: &Object) -> bool {
     has_types(report) && !is_cxx_program(report) && memory::is_type(&object.type_name)
 }
 
-fn objects(args: &[Arg]) -> impl Iterator<Item = (&Called, &Object)> {
+fn objects(args: &[Arg]) -> impl Iterator<Item = (&CallStart, &Object)> {
     args.iter().filter_map(|a| a.called.as_ref()).filter_map(|c| Some((c, c.object.as_ref()?)))
 }
 
 /// The object that an argument refers to, and the call that creates it.
-fn object_of<'a>(all: &'a [Arg], arg: &Arg) -> Option<(&'a Called, &'a Object)> {
+fn object_of<'a>(all: &'a [Arg], arg: &Arg) -> Option<(&'a CallStart, &'a Object)> {
     let name = arg.hex.trim_start_matches('&');
     objects(all).find(|(_, o)| o.variable == name)
 }
@@ -134,7 +134,7 @@ pub(super) fn method(report: &Report, all: &[Arg], this: &Arg, name: &str, rest:
 }
 
 /// A call with its variables.
-struct Written {
+struct WrittenCall {
     variables: String,
     /// The statement that creates the object, if it is more than the call.
     statement: Option<String>,
@@ -150,7 +150,7 @@ struct Written {
 pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> Case {
     let calls = calls_of(&test.args);
     let mut number = 0;
-    let mut written: Vec<Written> = Vec::new();
+    let mut written: Vec<WrittenCall> = Vec::new();
     for (i, (begin, own)) in calls.iter().enumerate() {
         let called = begin.and_then(|b| b.called.clone()).unwrap_or_default();
         number += usize::from(called.maker.is_none());
@@ -193,12 +193,12 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
         if report.reads_environment { "    feclearexcept(FE_ALL_EXCEPT);\n".to_owned() } else { String::new() };
     variables.push_str(&last.variables);
     let first = steps.first_mut().map_or(&mut variables, |first| &mut first.variables);
-    first.insert_str(0, &surroundings(report, &test.args));
+    first.insert_str(0, &setup_statements(report, &test.args));
     Case { steps, variables, call, result, checks, errno: looks_at_errno, ..case }
 }
 
 /// Writes a call. `number` is its number among the calls of the function under test, from 1.
-fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], number: usize) -> Written {
+fn write(report: &Report, test: &Test, i: usize, called: &CallStart, own: &[Arg], number: usize) -> WrittenCall {
     let maker = maker_of(report, called);
     let function = match (maker, called.maker) {
         (Some(maker), Some(m)) => Callee {
@@ -264,7 +264,7 @@ fn write(report: &Report, test: &Test, i: usize, called: &Called, own: &[Arg], n
             variables.insert_str(0, &format!("    {aligned} unsigned char {name}[{size}] = {{0}}; /* {of} */\n"));
         }
     }
-    Written { variables, statement, call, outputs, result, result_type, makes_nothing }
+    WrittenCall { variables, statement, call, outputs, result, result_type, makes_nothing }
 }
 
 /// The address of the variable where a maker stores its pointer; `None` for any other argument.

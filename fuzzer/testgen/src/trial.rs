@@ -41,7 +41,7 @@ pub fn trial(report: &Report) -> String {
             out.push_str(&step.statement(case.environment.as_ref(), "    "));
         }
         out.push_str(&case.variables);
-        out.push_str(&case.call_in_its_environment(case.result.as_deref()));
+        out.push_str(&case.call_statements(case.result.as_deref()));
         out.push_str("  }\n");
     }
     out.push_str("}\n");

@@ -15,7 +15,7 @@ use super::*;
 
 /// Writes the source and the program of the report, whose paths must be in `dir`, and runs the command line in the
 /// program's header. Returns its output.
-fn follow_the_header(dir: &Path, report: &Report, source: &str) -> String {
+fn run_header_command(dir: &Path, report: &Report, source: &str) -> String {
     fs::write(&report.signature.file, source).unwrap();
     fs::write(dir.join(file_name(report)), program(report)).unwrap();
     let command = program(report).lines().find_map(|l| l.strip_prefix(" *   ")).unwrap().to_owned();
@@ -124,7 +124,7 @@ fn the_example() {
 fn the_command_in_the_header_builds_runs_and_measures() {
     let dir = tempfile::tempdir().unwrap();
     let report = moved_to(&dir.path().join("it's a file.c"));
-    let printed = follow_the_header(dir.path(), &report, example::SOURCE);
+    let printed = run_header_command(dir.path(), &report, example::SOURCE);
     assert!(printed.contains("result = 0x1p-2 (0.25)\n  *rest = 0x1p-2 (0.25)\n"), "{printed}");
     assert!(printed.contains("Branches executed:100.00% of 8"), "{printed}");
     assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
@@ -135,7 +135,7 @@ fn a_source_with_its_own_main_can_be_linked() {
     let dir = tempfile::tempdir().unwrap();
     let report = moved_to(&dir.path().join("clamp.c"));
     let source = format!("{}\nint main (void) {{ return 9; }}\n", example::SOURCE);
-    assert!(follow_the_header(dir.path(), &report, &source).contains("result = 0x1p-2"));
+    assert!(run_header_command(dir.path(), &report, &source).contains("result = 0x1p-2"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_static_function_is_reached_by_including_its_source() {
     report.signature.is_static = true;
     let source = example::SOURCE.replace("double clamp", "static double clamp");
     let source = format!("{source}int main(void) {{ return 9; }}\n");
-    let printed = follow_the_header(dir.path(), &report, &source);
+    let printed = run_header_command(dir.path(), &report, &source);
     assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
 }
 
@@ -164,7 +164,7 @@ fn types_of_the_project_are_used_where_its_source_is_included() {
     assert_eq!(file_name(&report), "test_n__pick.cpp");
     let source = "enum color { red, green };\nstruct pair { int a, b; };\nnamespace n { pair pick(color c, long long \
                   *p) { *p += c; return pair(); } }\n";
-    let printed = follow_the_header(dir.path(), &report, source);
+    let printed = run_header_command(dir.path(), &report, source);
     assert!(printed.contains("*p = -0x7fffffffffffffff (-9223372036854775807)"), "{printed}");
 }
 
@@ -182,7 +182,7 @@ fn a_cxx_template_is_called_by_its_name() {
     let report = small("n::half<float>", signature, vec![literal::arg("int", "float", Kind::F32, 0xffc0_0123)]);
     let source = "namespace n { template <class T> T half(T x) { return x > 1 ? x / 2 : x; }\ntemplate float \
                   half<float>(float); }\n";
-    let printed = follow_the_header(dir.path(), &report, source);
+    let printed = run_header_command(dir.path(), &report, source);
     assert!(printed.contains("1: n::half<float>(-__builtin_nanf(\"0x123\"))"), "{printed}");
     assert!(printed.contains("result = -nan"), "{printed}");
 }
@@ -200,7 +200,8 @@ fn a_function_that_is_also_in_the_standard_library_is_really_called() {
     };
     let one = |name| literal::arg(name, "double", Kind::F64, 2.0_f64.to_bits());
     let report = small("pow", signature, vec![one("x"), one("y")]);
-    let printed = follow_the_header(dir.path(), &report, "double pow(double x, double y) { return x < y ? 1 : 77; }\n");
+    let printed =
+        run_header_command(dir.path(), &report, "double pow(double x, double y) { return x < y ? 1 : 77; }\n");
     assert!(printed.contains("result = 0x1.34p+6 (77)"), "{printed}");
 }
 
@@ -215,9 +216,9 @@ fn bytes_go_to_a_byte_harness() {
         args: vec![literal::bytes("data", &[])],
         ..Test::default()
     });
-    let source = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return n ? d[1] + \
-                  (int)n : -5; }\n";
-    let printed = follow_the_header(dir.path(), &report, source);
+    let source = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return n ? d[1] \
+                  + (int)n : -5; }\n";
+    let printed = run_header_command(dir.path(), &report, source);
     assert!(printed.contains("result = 0x4 (4)\n2: queue/id:1\n  result = -0x5 (-5)"), "{printed}");
 }
 
@@ -232,8 +233,8 @@ fn hostile_names_stay_inside_their_comments_and_strings() {
     report.crashes[0].place = "*/ #error".to_owned();
     report.crashes[0].file = "crashes/\u{9b}\u{202e}\r\\".to_owned();
     let text = program(&report);
-    assert!(!text.contains(|c| console::is_hidden(c) && c != '\n') && !text.contains("\\\n"), "{text}");
-    let printed = follow_the_header(dir.path(), &report, example::SOURCE);
+    assert!(!text.contains(|c| console::needs_escape(c) && c != '\n') && !text.contains("\\\n"), "{text}");
+    let printed = run_header_command(dir.path(), &report, example::SOURCE);
     assert!(printed.contains("clamp * / \"%s\\u{5c}("), "{printed}");
     report.signature.is_static = true;
     report.signature.file = "a\".c".to_owned();
@@ -286,7 +287,7 @@ double half(double x, result_t *r, double *both)
         let mut report = small("half", signature, args);
         report.branches.total = 4;
         let source = if is_static { source.replace("double half", "static double half") } else { source.to_owned() };
-        let printed = follow_the_header(dir.path(), &report, &source);
+        let printed = run_header_command(dir.path(), &report, &source);
         let expected =
             "1: half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
         assert!(printed.contains(expected), "static: {is_static}: {printed}");
@@ -325,7 +326,7 @@ fn a_directed_rounding_mode_holds_for_the_call_and_not_for_the_printing() {
         report.signature.is_static = is_static;
         let source = "double inverse(double x) { return 1 / x; }\n";
         let source = if is_static { format!("static {source}") } else { source.to_owned() };
-        let printed = follow_the_header(dir.path(), &report, &source);
+        let printed = run_header_command(dir.path(), &report, &source);
         // To 17 digits 1/3 rounded up ends in 37 (upward, it would end in 38).
         let upward =
             "1: fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";

@@ -11,7 +11,7 @@
 use libafl_bolts::rands::Rand;
 
 use super::{
-    Height,
+    NoisyObjective,
     corner::Corner,
     errors::Errors,
     frame::Frame,
@@ -28,7 +28,7 @@ const BENT: f64 = 0.25;
 /// Number of points expected in an enumeration: the intended number, and the least at which an enumeration is worth its
 /// cost. [`EVALUATED`] is the maximum number of points that are evaluated.
 const EXPECTED: f64 = 8.0;
-const HOPELESS: f64 = 1e-6;
+const MIN_EXPECTED: f64 = 1e-6;
 const EVALUATED: usize = 48;
 /// Tolerance of a prediction, relative to the error.
 const TOLERANCE: f64 = 0.02;
@@ -44,7 +44,7 @@ const LIMIT: f64 = 0.9;
 
 /// A window with the model that predicts its errors.
 #[derive(Debug)]
-pub(super) struct Aim {
+pub(super) struct PredictedWindow {
     pub middle: u64,
     pub frame: Frame,
     /// Index of the sign of the errors to maximize: 0 for positive, 1 for negative.
@@ -56,7 +56,7 @@ pub(super) struct Aim {
     errors: Errors,
 }
 
-impl Aim {
+impl PredictedWindow {
     /// The window around a point. `None` if all errors are equal, or if too few points have predictable errors.
     pub fn new(middle: u64, frame: Frame, roundings: Roundings) -> Option<Self> {
         let phases = Phases::new(&roundings, &frame);
@@ -66,19 +66,19 @@ impl Aim {
         let mut me = Self { middle, frame, sign: 0, expected: 0.0, phases, errors: Errors::new(&roundings), roundings };
         me.sign = usize::from(me.phases.potential(0) < me.phases.potential(1));
         let bent = me.phases.bend * frame.farthest() * frame.farthest();
-        let share = if bent > 0.0 { (BENT * me.missing() / bent).sqrt().min(1.0) } else { 1.0 };
+        let share = if bent > 0.0 { (BENT * me.deficit() / bent).sqrt().min(1.0) } else { 1.0 };
         me.narrow(share).then_some(me)
     }
 
     /// The expected deficit of its best point: the potential minus the error there.
-    fn missing(&self) -> f64 {
-        Corner::with_points_of_all(&self.phases, self.sign, self.frame.points() * self.phases.share()).missing
+    fn deficit(&self) -> f64 {
+        Corner::with_points_over_sets(&self.phases, self.sign, self.frame.points() * self.phases.share()).deficit
     }
 
     /// Narrows the window to this share. Returns false if too few points are left.
     fn narrow(&mut self, share: f64) -> bool {
         self.frame.narrow(share);
-        self.expected = self.phases.potential(self.sign) - self.missing();
+        self.expected = self.phases.potential(self.sign) - self.deficit();
         self.frame.points() >= FEWEST && self.expected.is_finite()
     }
 
@@ -99,13 +99,13 @@ impl Aim {
             return 0.0;
         }
         let corner = Corner::with_points(&self.phases, points / EXPECTED);
-        let corner = if corner.missing > room { Corner::missing(&self.phases, room) } else { corner };
+        let corner = if corner.deficit > room { Corner::deficit(&self.phases, room) } else { corner };
         let hopes = corner.points(&self.phases, self.sign, points);
-        if hopes < HOPELESS {
+        if hopes < MIN_EXPECTED {
             return hopes;
         }
         let sign = if self.sign == 0 { 1.0 } else { -1.0 };
-        let (scales, target) = self.towards(&corner, sign);
+        let (scales, target) = self.scaled_target(&corner, sign);
         let n = self.phases.first + self.phases.fine.len();
         let Some(basis) = Basis::reduced(&self.vectors(&scales)[..n]) else { return hopes };
         let limits = core::array::from_fn(|i| LIMIT.mul_add(i as f64, 1.0));
@@ -129,7 +129,7 @@ impl Aim {
 
     /// The factor of each coordinate that makes its standard deviation from the target 1, and the target: the mean
     /// point of the corner for errors of this sign.
-    fn towards(&self, corner: &Corner, sign: f64) -> (Vector, Vector) {
+    fn scaled_target(&self, corner: &Corner, sign: f64) -> (Vector, Vector) {
         let (mut scales, mut target) = ([0.0; DIMENSIONS], [0.0; DIMENSIONS]);
         let first = self.phases.first;
         // The reciprocal of the standard deviation of a uniform distribution on [-1, 1].
@@ -148,7 +148,7 @@ impl Aim {
     /// Evaluates some points, and returns whether enough of them have the predicted errors. If all right predictions
     /// are closer to the middle than all wrong ones, narrows the window to the part before the nearest wrong one:
     /// beyond it the run has other operations.
-    pub fn confirm<F: Height, R: Rand>(
+    pub fn confirm<F: NoisyObjective, R: Rand>(
         &mut self,
         f: &mut F,
         rng: &mut R,
@@ -160,9 +160,9 @@ impl Aim {
             let Some(at) = self.frame.position(self.middle, k).filter(|at| (least..=greatest).contains(at)) else {
                 continue;
             };
-            let value = f.height(&[at])?;
+            let value = f.value_at(&[at])?;
             let share = self.frame.share_to(k);
-            if self.expects(k, value) {
+            if self.is_predicted(k, value) {
                 right += 1;
                 farthest_right = share.max(farthest_right);
             } else {
@@ -174,7 +174,7 @@ impl Aim {
     }
 
     /// Whether `value` is the predicted error at these steps, within the tolerance.
-    fn expects(&self, k: Steps, value: f64) -> bool {
+    fn is_predicted(&self, k: Steps, value: f64) -> bool {
         (self.errors.at(&self.frame, k).abs() - value).abs() <= TOLERANCE * value.max(1.0)
     }
 
@@ -243,7 +243,7 @@ mod tests {
     use libafl_bolts::rands::StdRand;
 
     use super::*;
-    use crate::extremes::{Rounding, roundings::MOST};
+    use crate::extremes::{Rounding, roundings::MAX_ROUNDINGS};
 
     const HALF_TESTED: i64 = 1 << 16;
 
@@ -260,7 +260,7 @@ mod tests {
         let mut unit = || (rng.next() >> 11) as f64 / (1u64 << 53) as f64;
         let mut all = Vec::new();
         for i in 0..n {
-            let mut on = [0.0; MOST];
+            let mut on = [0.0; MAX_ROUNDINGS];
             if i > 0 {
                 on[i - 1] = 0.5 + unit();
             }
@@ -276,7 +276,7 @@ mod tests {
         let mut rng = StdRand::with_seed(1);
         let mut shares = Vec::new();
         for n in [2, 4, 8, 12, 16, 20] {
-            let mut aim = Aim::new(1 << 40, window(), random(n, &mut rng)).expect("a window");
+            let mut aim = PredictedWindow::new(1 << 40, window(), random(n, &mut rng)).expect("a window");
             aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
             let error = |k: i64| sign * aim.errors.at(&aim.frame, [k as f64, 0.0]);
@@ -323,7 +323,7 @@ mod tests {
         let mut rng = StdRand::with_seed(3);
         let mut times = 0;
         for _ in 0..20 {
-            let mut aim = Aim::new(1 << 40, window(), halves(&mut rng)).expect("a window");
+            let mut aim = PredictedWindow::new(1 << 40, window(), halves(&mut rng)).expect("a window");
             aim.frame = tested();
             let sign = if aim.sign == 0 { 1.0 } else { -1.0 };
             let best = (-HALF_TESTED..=HALF_TESTED)
@@ -339,13 +339,13 @@ mod tests {
     /// A function whose errors are the predicted ones up to a distance from the middle; with `is_alternating`, only at
     /// every second position.
     struct Known<'a> {
-        aim: &'a Aim,
+        aim: &'a PredictedWindow,
         up_to: i64,
         is_alternating: bool,
     }
 
-    impl Height for Known<'_> {
-        fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+    impl NoisyObjective for Known<'_> {
+        fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
             let k = at[0].wrapping_sub(self.aim.middle) as i64;
             let is_known = k.abs() <= self.up_to && !(self.is_alternating && k % 2 == 0);
             let error = self.aim.errors.at(&self.aim.frame, [k as f64, 0.0]).abs();
@@ -356,12 +356,13 @@ mod tests {
     #[test]
     fn a_window_ends_where_errors_are_no_longer_known() {
         let mut rng = StdRand::with_seed(4);
-        let aims = || Aim::new(1 << 40, window(), random(6, &mut StdRand::with_seed(5))).expect("a window");
-        let whole = aims();
+        let predicted_windows =
+            || PredictedWindow::new(1 << 40, window(), random(6, &mut StdRand::with_seed(5))).expect("a window");
+        let whole = predicted_windows();
         let mut confirmed = |up_to, is_alternating| {
             let mut known = Known { aim: &whole, up_to, is_alternating };
             let tried = (0..40).map(|_| {
-                let mut aim = aims();
+                let mut aim = predicted_windows();
                 let is_right = aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("nothing ends the search");
                 is_right.then_some((aim.frame.points(), aim.expected))
             });
@@ -382,7 +383,7 @@ mod tests {
 
     #[test]
     fn nothing_is_searched_where_no_error_is_large_enough() {
-        let aim = Aim::new(1 << 40, window(), random(6, &mut StdRand::with_seed(2))).expect("a window");
+        let aim = PredictedWindow::new(1 << 40, window(), random(6, &mut StdRand::with_seed(2))).expect("a window");
         let mut found = vec![(0.0, [1.0, 0.0])];
         aim.best(aim.phases.potential(aim.sign), &mut found);
         assert!(found.is_empty());

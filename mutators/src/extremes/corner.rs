@@ -17,23 +17,23 @@ const EVEN: f64 = 0.01;
 pub(super) struct Corner {
     tilt: f64,
     /// The sum of weighted distances: the deficit against the potential.
-    pub missing: f64,
+    pub deficit: f64,
     /// The volume of the corner relative to that of the box.
     pub share: f64,
 }
 
 impl Corner {
     fn tilted(phases: &Phases, tilt: f64) -> Self {
-        let (mut missing, mut volume, mut variance) = (0.0, 1.0, 0.0);
+        let (mut deficit, mut volume, mut variance) = (0.0, 1.0, 0.0);
         for r in &phases.fine {
             let weight = r.weight.abs();
             let one = Tilted::new(tilt * weight);
-            missing += weight * one.mean;
+            deficit += weight * one.mean;
             variance += weight * weight * one.variance;
             volume *= one.volume;
         }
         let width = (core::f64::consts::TAU * variance).sqrt() * tilt;
-        Self { tilt, missing, share: (tilt * missing).exp() * volume / width.max(1.0) }
+        Self { tilt, deficit, share: (tilt * deficit).exp() * volume / width.max(1.0) }
     }
 
     /// The corner that contains one of `points` points on average.
@@ -43,18 +43,18 @@ impl Corner {
 
     /// The corner that contains one point on average, for errors of this sign, if each set of last bits has `points`
     /// points. The corners of sets other than the best one are smaller, by their deficits.
-    pub fn with_points_of_all(phases: &Phases, sign: usize, points: f64) -> Self {
+    pub fn with_points_over_sets(phases: &Phases, sign: usize, points: f64) -> Self {
         Self::search(phases, |corner| corner.points(phases, sign, points) > 1.0)
     }
 
     /// The expected number of points in the corner, over all sets of last bits with `points` points each.
     pub fn points(&self, phases: &Phases, sign: usize, points: f64) -> f64 {
-        self.share * points * phases.lacks(sign).map(|lack| (-self.tilt * lack).exp()).sum::<f64>()
+        self.share * points * phases.deficits(sign).map(|lack| (-self.tilt * lack).exp()).sum::<f64>()
     }
 
     /// The corner with this deficit.
-    pub fn missing(phases: &Phases, missing: f64) -> Self {
-        Self::search(phases, |corner| corner.missing > missing)
+    pub fn deficit(phases: &Phases, deficit: f64) -> Self {
+        Self::search(phases, |corner| corner.deficit > deficit)
     }
 
     /// The largest corner that is not `too_large`.
@@ -115,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn of_one_rounding_the_corner_is_its_end() {
-        let corner = Corner::missing(&phases(&[0.3]), 0.003);
+    fn corner_of_one_rounding_is_an_interval() {
+        let corner = Corner::deficit(&phases(&[0.3]), 0.003);
         assert!((0.5..2.0).contains(&(corner.share / 0.01)), "a hundredth of the errors: {corner:?}");
     }
 
     /// The volume of a simplex: `d^3 / (3! w1 w2 w3)`.
     #[test]
-    fn of_three_roundings_it_is_a_simplex() {
+    fn corner_of_three_roundings_is_a_simplex() {
         let corner = Corner::with_points(&phases(&[0.3, 0.5, 0.7]), 1e6);
         let expected = (6.0 * 0.3 * 0.5 * 0.7 / 1e6f64).cbrt();
-        assert!((corner.missing / expected - 1.0).abs() < 0.2, "{corner:?}, {expected}");
+        assert!((corner.deficit / expected - 1.0).abs() < 0.2, "{corner:?}, {expected}");
     }
 
     /// The last rounding is that of half the first rounded value, so the last bit of that value matters.
@@ -137,23 +137,23 @@ mod tests {
         last.on[0] = 0.5;
         let roundings = Roundings { error: 0.0, all: vec![first, second, last], ..Roundings::default() };
         let phases = Phases::new(&roundings, &Frame::neighbours(1e6));
-        let n = phases.lacks(0).filter(|lack| *lack < 0.1).count() as f64;
-        let corner = Corner::missing(&phases, 0.2);
+        let n = phases.deficits(0).filter(|lack| *lack < 0.1).count() as f64;
+        let corner = Corner::deficit(&phases, 0.2);
         let (each, all) = (corner.share * 1e6, corner.points(&phases, 0, 1e6));
         assert!(n >= 2.0 && all > 1.2 * each && all < n * each, "{n} sets: {all} points, and {each} of the best");
-        let missing = Corner::with_points(&phases, 100.0).missing;
-        assert!(Corner::with_points_of_all(&phases, 0, 100.0).missing < missing);
+        let deficit = Corner::with_points(&phases, 100.0).deficit;
+        assert!(Corner::with_points_over_sets(&phases, 0, 100.0).deficit < deficit);
     }
 
     #[test]
     fn a_small_weight_costs_half_of_it_at_most() {
         let [without, with] =
-            [&[0.5, 0.6][..], &[0.5, 0.6, 1e-4]].map(|w| Corner::with_points(&phases(w), 1e4).missing);
+            [&[0.5, 0.6][..], &[0.5, 0.6, 1e-4]].map(|w| Corner::with_points(&phases(w), 1e4).deficit);
         assert!(with > without && with < without + 6e-5, "{without} and {with}");
     }
 
     #[test]
-    fn a_tilted_distribution_goes_over_into_an_even_and_an_exponential_one() {
+    fn tilted_distribution_has_uniform_and_exponential_limits() {
         for (tilt, mean, deviation) in [(1e-9, 0.5, 0.288_675), (0.02, 0.498_33, 0.288_675), (1e4, 1e-4, 1e-4)] {
             let (m, d) = (Tilted::new(tilt).mean, Tilted::new(tilt).variance.sqrt());
             assert!((m / mean - 1.0).abs() < 1e-3 && (d / deviation - 1.0).abs() < 1e-3, "{tilt}: {m}, {d}");

@@ -3,7 +3,7 @@
 use super::{
     frame::Frame,
     phases::to_even,
-    roundings::{COORDINATES, MOST, Roundings, Steps},
+    roundings::{COORDINATES, MAX_ROUNDINGS, Roundings, Steps},
 };
 
 /// A [`Rounding`](super::Rounding) without its unused links.
@@ -75,7 +75,7 @@ impl Errors {
     #[inline]
     fn walk(&self, frame: &Frame, k: Steps, mut each: impl FnMut(&One, f64) -> bool) -> bool {
         let distance = frame.distance(k);
-        let mut moved = [0.0; MOST];
+        let mut moved = [0.0; MAX_ROUNDINGS];
         let mut begin = 0;
         for (i, r) in self.all.iter().enumerate() {
             let exact = r.bend * distance * distance + r.slope[1] * k[1] + r.slope[0] * k[0] - r.error;
@@ -96,7 +96,7 @@ mod tests {
     use crate::extremes::Rounding;
 
     #[test]
-    fn an_error_that_is_not_large_enough_is_none() {
+    fn errors_up_to_the_bound_are_none() {
         let mut second = Rounding { error: 0.2, weight: -0.4, slope: [0.3, 0.0], ..Rounding::default() };
         second.on[0] = 0.7;
         let first = Rounding { error: 0.1, weight: 0.8, slope: [0.618_034, 0.0], ..Rounding::default() };

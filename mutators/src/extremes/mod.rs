@@ -18,24 +18,24 @@
 //!    share many of them. Climbers race: in each round the better half continues with twice as many steps (successive
 //!    halving: Karnin, Koren and Somekh, *Almost Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
-//! 6. *Predicted windows*: where the roundings of a run are known ([`Height::roundings`]), compute the best arguments
-//!    of a window instead of sampling it (`aim.rs`, `aims.rs`). The points of a window are neighbours, or large
+//! 6. *Predicted windows*: where the roundings of a run are known ([`NoisyObjective::roundings`]), compute the best arguments
+//!    of a window instead of sampling it (`aim.rs`, `predicted_windows.rs`). The points of a window are neighbours, or large
 //!    arguments with nearly equal remainders modulo a period (`period.rs`).
 //!
 //! The search is deterministic for a given state of the generator if the function is deterministic.
 
 mod aim;
-mod aims;
 mod cell;
 mod corner;
-mod duds;
 mod errors;
 mod frame;
 mod lattice;
 mod origins;
 mod period;
 mod phases;
+mod predicted_windows;
 mod race;
+mod rejected_areas;
 mod roundings;
 mod seen;
 mod swarm;
@@ -45,15 +45,15 @@ mod tests;
 use libafl_bolts::rands::Rand;
 
 use self::{
-    aims::Aims,
     cell::{Cell, KEPT, halves},
+    predicted_windows::PredictedWindows,
     race::Race,
     swarm::Swarms,
 };
 use crate::{evaluate::Stop, view::Kind};
 
 pub use cell::cut;
-pub use roundings::{COORDINATES, Fixed, MOST, Rounding, Roundings, Steps};
+pub use roundings::{COORDINATES, FixedError, MAX_ROUNDINGS, Rounding, Roundings, Steps};
 
 /// Number of samples from which on a cell may be halved.
 const HALVED_AFTER: f64 = 1024.0;
@@ -64,16 +64,16 @@ const GLOBAL: usize = 48;
 /// Number of regions sampled per round.
 const REGIONAL: usize = 24;
 /// Rounds of the cells and of the swarms per round of the climbers.
-const CELL_TURNS: usize = 2;
-const SWARM_TURNS: usize = 3;
+const CELL_ROUNDS: usize = 2;
+const SWARM_ROUNDS: usize = 3;
 /// Rounds of the predicted windows per round of the swarms, while the global best value was found in such a window.
-const AIM_TURNS: usize = 4;
+const PREDICTED_WINDOW_ROUNDS: usize = 4;
 /// Number of initial samples of each region.
 const FIRST: u64 = 32;
 
 /// How the points of a small box can be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ground {
+pub enum WindowCost {
     /// At the usual cost.
     Usual,
     /// At a much lower cost than other points.
@@ -83,27 +83,27 @@ pub enum Ground {
 }
 
 /// A function to maximize.
-pub trait Height {
+pub trait NoisyObjective {
     /// The value at positions on the ULP lines of the arguments; must not be NaN. Values below 0 count as 0.
     ///
     /// # Errors
     /// A [`Stop`], which ends the search.
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop>;
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop>;
 
     /// Computes the values at several points. `at` holds the positions of one point after those of the other; `values`
     /// has one entry per point. A negative value counts as its absolute value; its sign is a hint that points with
     /// values of the same sign have similar roundings.
     ///
     /// # Errors
-    /// As [`Height::height`].
-    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+    /// As [`NoisyObjective::value_at`].
+    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
         one_by_one(self, at, values)
     }
 
     /// Announces that many of the next points lie in this small box, and returns how they can be evaluated. It is a
     /// hint, which must not change values noticeably.
-    fn enter(&mut self, _window: &[(u64, u64)]) -> Ground {
-        Ground::Usual
+    fn enter(&mut self, _window: &[(u64, u64)]) -> WindowCost {
+        WindowCost::Usual
     }
 
     /// The roundings of a run at this position of a single argument; `None` if they are not known. `jumps` are the
@@ -117,14 +117,14 @@ pub trait Height {
     fn checkpoint(&mut self, _peaks: &[Peak]) {}
 }
 
-/// Computes [`Height::heights`] by one call of [`Height::height`] per point.
+/// Computes [`NoisyObjective::values_at`] by one call of [`NoisyObjective::value_at`] per point.
 ///
 /// # Errors
-/// As [`Height::height`].
-pub fn one_by_one<F: Height + ?Sized>(f: &mut F, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+/// As [`NoisyObjective::value_at`].
+pub fn one_by_one<F: NoisyObjective + ?Sized>(f: &mut F, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
     let dimensions = at.len() / values.len().max(1);
     for (x, value) in at.chunks_exact(dimensions.max(1)).zip(values) {
-        *value = f.height(x)?;
+        *value = f.value_at(x)?;
     }
     Ok(())
 }
@@ -155,12 +155,12 @@ pub struct Extremes {
     peaks: Vec<Peak>,
     race: Race,
     swarms: Swarms,
-    aims: Aims,
+    predicted_windows: PredictedWindows,
     hints: Vec<Vec<u64>>,
     kinds: Vec<Kind>,
     best: f64,
     x: Vec<u64>,
-    /// Points of a swarm and their values, for [`Height::heights`].
+    /// Points of a swarm and their values, for [`NoisyObjective::values_at`].
     points: Vec<u64>,
     values: Vec<f64>,
     chances: Vec<(f64, u32)>,
@@ -189,7 +189,7 @@ impl Extremes {
             cells: regions.into_iter().enumerate().map(|(i, ends)| Cell::new(ends, i)).collect(),
             race: Race::default(),
             swarms: Swarms::default(),
-            aims: Aims::default(),
+            predicted_windows: PredictedWindows::default(),
             hints: Vec::new(),
             kinds: Vec::new(),
             best: 0.0,
@@ -225,7 +225,7 @@ impl Extremes {
     }
 
     /// Evaluates `starts`, then searches until a [`Stop`], and returns it.
-    pub fn run<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R, starts: &[Vec<u64>]) -> Stop {
+    pub fn run<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R, starts: &[Vec<u64>]) -> Stop {
         match self.search(f, rng, starts) {
             Ok(never) => match never {},
             Err(stop) => stop,
@@ -238,28 +238,32 @@ impl Extremes {
         &self.peaks
     }
 
-    fn search<F: Height, R: Rand>(
+    fn search<F: NoisyObjective, R: Rand>(
         &mut self,
         f: &mut F,
         rng: &mut R,
         starts: &[Vec<u64>],
     ) -> Result<core::convert::Infallible, Stop> {
         for start in starts {
-            let value = f.height(start)?;
+            let value = f.value_at(start)?;
             self.note_anywhere(value, start);
         }
         for cell in 0..self.cells.len() {
             self.sample(f, rng, cell, FIRST)?;
         }
         loop {
-            for _ in 0..CELL_TURNS {
+            for _ in 0..CELL_ROUNDS {
                 self.sample_best_cells(f, rng)?;
                 self.sample_regions(f, rng)?;
             }
             self.climb(f, rng)?;
-            for turn in 0..SWARM_TURNS {
+            for turn in 0..SWARM_ROUNDS {
                 self.swarm(f, rng)?;
-                let turns = if self.aims.leads(self.best) { AIM_TURNS } else { usize::from(turn == 0) };
+                let turns = if self.predicted_windows.leads(self.best) {
+                    PREDICTED_WINDOW_ROUNDS
+                } else {
+                    usize::from(turn == 0)
+                };
                 for _ in 0..turns {
                     self.aim(f, rng)?;
                 }
@@ -268,12 +272,12 @@ impl Extremes {
         }
     }
 
-    fn sample<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R, cell: usize, n: u64) -> Result<(), Stop> {
+    fn sample<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R, cell: usize, n: u64) -> Result<(), Stop> {
         for _ in 0..n {
             for (x, (least, greatest)) in self.x.iter_mut().zip(&self.cells[cell].ends) {
                 *x = between(rng, *least, *greatest);
             }
-            let value = f.height(&self.x)?;
+            let value = f.value_at(&self.x)?;
             if value > self.cells[cell].least {
                 let x = core::mem::take(&mut self.x);
                 self.note(cell, value, &x);
@@ -325,7 +329,7 @@ impl Extremes {
         }
     }
 
-    fn sample_best_cells<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+    fn sample_best_cells<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut chances = core::mem::take(&mut self.chances);
         chances.clear();
         chances.extend(self.cells.iter().enumerate().map(|(i, c)| (c.chance(self.best), i as u32)));
@@ -345,7 +349,7 @@ impl Extremes {
     }
 
     /// Samples the regions with the largest expected gain per sample already spent.
-    fn sample_regions<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+    fn sample_regions<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut chances = core::mem::take(&mut self.chances);
         chances.clear();
         let best = self.best.max(f64::MIN_POSITIVE);

@@ -12,11 +12,11 @@ const MEMORY: f64 = 0.95;
 /// Minimum (decayed) number of windows of a proposal before its yield counts.
 const TRIED: f64 = 4.0;
 /// One window in this many is drawn by the yield of earlier ones.
-const OF: usize = 2;
+const YIELD_INTERVAL: usize = 2;
 
 /// How a window is proposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Proposal {
     /// At any place.
     New,
     /// At a distance from one of the best windows, or from one of those next to which better ones may lie. The field is
@@ -25,7 +25,7 @@ pub(super) enum Origin {
     Reach(usize),
 }
 
-impl Origin {
+impl Proposal {
     const ALL: usize = 1 + 2 * DISTANCES;
 
     fn number(self) -> usize {
@@ -63,27 +63,27 @@ impl Yield {
 
 /// The statistics of all proposals, by number.
 #[derive(Debug)]
-pub(super) struct Origins([Yield; Origin::ALL]);
+pub(super) struct ProposalStats([Yield; Proposal::ALL]);
 
-impl Default for Origins {
+impl Default for ProposalStats {
     fn default() -> Self {
-        Self([Yield::default(); Origin::ALL])
+        Self([Yield::default(); Proposal::ALL])
     }
 }
 
-impl Origins {
+impl ProposalStats {
     /// Counts a window of this proposal.
-    pub fn note_tried(&mut self, origin: Origin) {
+    pub fn note_tried(&mut self, origin: Proposal) {
         self.0[origin.number()].tried += 1.0;
     }
 
     /// Records the expected number of points better than the best in a window of this proposal; more than 1 count as 1.
-    pub fn note_expected(&mut self, origin: Origin, points: f64) {
+    pub fn note_expected(&mut self, origin: Proposal, points: f64) {
         self.0[origin.number()].expected += points.min(1.0);
     }
 
     /// Ends a round: updates the shares and applies the decay.
-    pub fn end_turn(&mut self) {
+    pub fn end_round(&mut self) {
         let all: f64 = self.0.iter().map(|one| one.expected).sum();
         for one in &mut self.0 {
             let share = if all > 0.0 { one.expected / all } else { 0.0 };
@@ -92,9 +92,9 @@ impl Origins {
     }
 
     /// Draws the proposal of the next window by the yields. `None` if it should not depend on them.
-    pub fn draw<R: Rand>(&self, rng: &mut R) -> Option<Origin> {
+    pub fn draw<R: Rand>(&self, rng: &mut R) -> Option<Proposal> {
         let all: f64 = self.0.iter().map(|one| one.of_one()).sum();
-        if rng.below_or_zero(OF) > 0 || all <= 0.0 {
+        if rng.below_or_zero(YIELD_INTERVAL) > 0 || all <= 0.0 {
             return None;
         }
         let mut rest = rng.next_float() * all;
@@ -102,7 +102,7 @@ impl Origins {
             rest -= one.of_one();
             rest < 0.0
         };
-        self.0.iter().position(is_drawn).map(Origin::with_number)
+        self.0.iter().position(is_drawn).map(Proposal::with_number)
     }
 }
 
@@ -114,19 +114,19 @@ mod tests {
 
     #[test]
     fn an_origin_has_a_number() {
-        for number in 0..Origin::ALL {
-            assert_eq!(Origin::with_number(number).number(), number);
+        for number in 0..Proposal::ALL {
+            assert_eq!(Proposal::with_number(number).number(), number);
         }
     }
 
     /// One of three proposals yields nine tenths of the expected points; later another one does, with far fewer points.
     #[test]
     fn origins_of_good_windows_are_drawn_more_often() {
-        let [none, good, other] = [Origin::New, Origin::Best(3), Origin::Reach(20)];
-        let mut origins = Origins::default();
+        let [none, good, other] = [Proposal::New, Proposal::Best(3), Proposal::Reach(20)];
+        let mut origins = ProposalStats::default();
         let mut rng = StdRand::with_seed(1);
         assert_eq!(origins.draw(&mut rng), None, "nothing is known");
-        let mut turns = |origins: &mut Origins, (good, other, points): (Origin, Origin, f64), n: usize| {
+        let mut turns = |origins: &mut ProposalStats, (good, other, points): (Proposal, Proposal, f64), n: usize| {
             for _ in 0..n {
                 for origin in [none, good, other] {
                     for _ in 0..20 {
@@ -135,7 +135,7 @@ mod tests {
                 }
                 origins.note_expected(good, 0.9 * points);
                 origins.note_expected(other, 0.1 * points);
-                origins.end_turn();
+                origins.end_round();
             }
             let drawn: Vec<_> = (0..2000).filter_map(|_| origins.draw(&mut rng)).collect();
             let share = |of| drawn.iter().filter(|origin| **origin == of).count() as f64 / drawn.len() as f64;

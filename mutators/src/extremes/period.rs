@@ -15,11 +15,11 @@ use crate::{line, view::Kind};
 
 /// Binary exponents of the arguments: from a few periods up to integers.
 const EXPONENTS: (u32, u32) = (4, 52);
-/// Number of fraction bits of the fixed-point numbers. [`TURN`] is 2 pi in this format.
+/// Number of fraction bits of the fixed-point numbers. [`TWO_PI`] is 2 pi in this format.
 pub(super) const BITS: u32 = 120;
-pub(super) const TURN: i128 = 0x0648_7ed5_110b_4611_a626_3314_5c06_e0e6;
+pub(super) const TWO_PI: i128 = 0x0648_7ed5_110b_4611_a626_3314_5c06_e0e6;
 /// 2 pi minus [`TAU`].
-const BEHIND_TAU: f64 = 2.449_293_598_294_706_4e-16;
+const TWO_PI_MINUS_TAU: f64 = 2.449_293_598_294_706_4e-16;
 const FRACTION: u64 = (1 << 52) - 1;
 /// Number of positions in half a binade.
 const HALF: f64 = 2_251_799_813_685_248.0;
@@ -42,7 +42,7 @@ impl Jumps {
     pub fn of(position: u64, half: f64) -> Option<Self> {
         let exponent = exponent(position)?;
         // Gauss's reduction: subtract the shorter vector from the longer one as long as that makes it shorter.
-        let (mut long, mut short) = ((0i64, TURN), (1i64, 1i128 << (BITS + exponent - 52)));
+        let (mut long, mut short) = ((0i64, TWO_PI), (1i64, 1i128 << (BITS + exponent - 52)));
         let forms = |(steps, left): (i64, i128)| [steps as f64 / HALF, real(left) / half];
         let product = |a: [f64; 2], b: [f64; 2]| a[0].mul_add(b[0], a[1] * b[1]);
         loop {
@@ -104,7 +104,7 @@ pub(super) fn neighbourhood(position: u64) -> u64 {
 pub(super) fn part(position: u64, parts: u64) -> u64 {
     let x = number(position);
     let turns = (x / TAU).round();
-    let left = turns.mul_add(-TAU, x) - turns * BEHIND_TAU;
+    let left = turns.mul_add(-TAU, x) - turns * TWO_PI_MINUS_TAU;
     (x.to_bits() >> 52) * parts + ((left / TAU + 0.5) * parts as f64) as u64
 }
 
@@ -130,7 +130,7 @@ mod tests {
                 let moved = *steps as f64 * ulp;
                 let turns = (moved / TAU).round();
                 // 2 pi is this constant plus 2.449e-16.
-                let rest = turns.mul_add(-TAU, moved) - turns * BEHIND_TAU;
+                let rest = turns.mul_add(-TAU, moved) - turns * TWO_PI_MINUS_TAU;
                 assert!((rest - left).abs() < 1e-30f64.mul_add(turns.abs(), 1e-24), "{x}: {rest} {left}");
                 assert!(left.abs() < half, "{x}: {left}");
             }

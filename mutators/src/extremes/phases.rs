@@ -6,11 +6,11 @@
 
 use super::{
     frame::Frame,
-    roundings::{COORDINATES, MOST, Roundings, Steps},
+    roundings::{COORDINATES, MAX_ROUNDINGS, Roundings, Steps},
 };
 
 /// Number of variables: the coordinates of the argument, and the rounded values of fine roundings.
-pub(super) const VARIABLES: usize = COORDINATES + MOST;
+pub(super) const VARIABLES: usize = COORDINATES + MAX_ROUNDINGS;
 
 /// The largest denominator of the coefficients of a coarse rounding.
 const DENOMINATOR: f64 = 64.0;
@@ -46,7 +46,7 @@ pub(super) struct Bits {
     /// The part of the error of the result that is not due to fine roundings.
     rest: f64,
     /// The constants to add to the linear forms of coarse rounded values.
-    constants: [f64; MOST],
+    constants: [f64; MAX_ROUNDINGS],
 }
 
 /// A coarse rounding.
@@ -93,7 +93,7 @@ impl Phases {
         };
         let heaviest = all.iter().fold(0.0, |m: f64, r| m.max(r.weight.abs()));
         // For each rounded value, by how much it moves per unit of each variable.
-        let mut forms = [[0.0; VARIABLES]; MOST];
+        let mut forms = [[0.0; VARIABLES]; MAX_ROUNDINGS];
         for (i, r) in all.iter().enumerate() {
             let mut moves = [0.0; VARIABLES];
             moves[..COORDINATES].copy_from_slice(&r.slope);
@@ -163,7 +163,7 @@ impl Phases {
     /// Set number `set` of last bits.
     fn bits(&self, roundings: &Roundings, set: u32) -> Bits {
         let all = &roundings.all;
-        let mut bits = Bits { left: [0; VARIABLES], rest: self.smooth, constants: [0.0; MOST] };
+        let mut bits = Bits { left: [0; VARIABLES], rest: self.smooth, constants: [0.0; MAX_ROUNDINGS] };
         let mut set = set;
         for (left, m) in bits.left.iter_mut().zip(&self.modulus) {
             (*left, set) = (set % m, set / m);
@@ -194,7 +194,7 @@ impl Phases {
 
     /// The deficit of each kept set of last bits: what coarse roundings add to an error of this sign with the best set,
     /// minus what they add with this one.
-    pub fn lacks(&self, sign: usize) -> impl Iterator<Item = f64> {
+    pub fn deficits(&self, sign: usize) -> impl Iterator<Item = f64> {
         self.sets[sign].iter().map(move |(rest, _)| self.sets[sign][0].0 - rest)
     }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_stays_is_no_gain() {
+    fn constant_errors_add_no_potential() {
         let mut still = Rounding { error: -0.2, weight: 0.4, slope: [3.0, 0.0], ..Rounding::default() };
         let error = still.error * still.weight;
         let potential = |r: Rounding| {

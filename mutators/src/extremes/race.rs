@@ -2,7 +2,7 @@
 
 use libafl_bolts::rands::Rand;
 
-use super::{Extremes, Height, away, cell::Cell};
+use super::{Extremes, NoisyObjective, away, cell::Cell};
 use crate::evaluate::Stop;
 
 /// Number of climbers at the start of a race.
@@ -34,7 +34,7 @@ pub(super) struct Race {
 
 impl Extremes {
     /// Takes [`STEPS`] steps of the race.
-    pub(super) fn climb<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+    pub(super) fn climb<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut left = STEPS;
         while left > 0 {
             if self.race.next >= self.race.climbers.len() {
@@ -84,7 +84,7 @@ impl Extremes {
     }
 
     /// Takes one step of the current climber: moves one argument, or all of them, by `±2^k` to `±2^(k+1)`.
-    fn step<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+    fn step<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let climber = self.race.next;
         self.x.copy_from_slice(&self.race.climbers[climber].at);
         let n = self.x.len();
@@ -95,7 +95,7 @@ impl Extremes {
             let k = rng.below_or_zero(bits.max(1) as usize) as u32;
             self.x[d] = away(rng, self.x[d], k, (least, greatest));
         }
-        let value = f.height(&self.x)?;
+        let value = f.value_at(&self.x)?;
         let climber = &mut self.race.climbers[climber];
         if value > climber.value {
             climber.value = value;

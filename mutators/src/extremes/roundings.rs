@@ -16,7 +16,7 @@
 //! `k^2` is replaced by the square of the distance in steps of the first coordinate.
 
 /// Maximum number of roundings of a run in the model: those on which the result depends most.
-pub const MOST: usize = 40;
+pub const MAX_ROUNDINGS: usize = 40;
 
 /// Maximum number of coordinates of a window. In a window of neighbours, the first is the number of positions, and the
 /// second is unused.
@@ -40,18 +40,18 @@ pub struct Rounding {
     /// Units by which it moves, in addition, per square of the number of steps.
     pub bend: f64,
     /// Units by which the exact value moves per unit of each earlier rounded value.
-    pub on: [f64; MOST],
+    pub on: [f64; MAX_ROUNDINGS],
 }
 
 impl Default for Rounding {
     fn default() -> Self {
-        Self { error: 0.0, weight: 0.0, is_odd: false, slope: [0.0; COORDINATES], bend: 0.0, on: [0.0; MOST] }
+        Self { error: 0.0, weight: 0.0, is_odd: false, slope: [0.0; COORDINATES], bend: 0.0, on: [0.0; MAX_ROUNDINGS] }
     }
 }
 
 /// The error from operations whose operands are the same in a whole window of neighbours, but differ between windows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Fixed {
+pub struct FixedError {
     /// The error, in units of the last place of the result.
     pub error: f64,
     /// Its standard deviation if these roundings are uniformly distributed.
@@ -63,8 +63,8 @@ pub struct Fixed {
 pub struct Roundings {
     /// The error of the result in units of its last place; positive if the result is too large.
     pub error: f64,
-    /// The roundings in order of execution; at most [`MOST`].
+    /// The roundings in order of execution; at most [`MAX_ROUNDINGS`].
     pub all: Vec<Rounding>,
     /// The part of the error that is the same in the whole window.
-    pub fixed: Fixed,
+    pub fixed: FixedError,
 }

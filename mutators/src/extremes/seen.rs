@@ -14,9 +14,9 @@ const REMEMBERED: usize = 1 << 20;
 /// The visited parts of windows: number of halvings, and number of the part. Adjacent parts have consecutive numbers;
 /// wider windows have wider parts.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashSet<(u32, u64)>);
+pub(super) struct VisitedWindows(HashSet<(u32, u64)>);
 
-impl Seen {
+impl VisitedWindows {
     /// Records a window: `middle` is the smallest part that contains its middle, `share` its width relative to the
     /// usual one.
     pub fn note(&mut self, middle: u64, share: f64) {
@@ -43,7 +43,7 @@ mod tests {
     fn a_window_is_seen_from_end_to_end() {
         let middle = 1 << 40;
         for (share, more) in [(1.0, 512), (0.75, 512), (0.5, 256), (0.1, 64), (0.01, 8), (1e-6, 1), (0.0, 1)] {
-            let mut seen = Seen::default();
+            let mut seen = VisitedWindows::default();
             seen.note(middle, share);
             let half = (share * FINEST as f64) as u64;
             for away in (0..=half.saturating_sub(more)).step_by(7) {

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use libafl_bolts::rands::Rand;
 
-use super::{Extremes, Ground, Height, away, between, cell::Cell};
+use super::{Extremes, NoisyObjective, WindowCost, away, between, cell::Cell};
 use crate::{evaluate::Stop, line, view::Kind};
 
 /// Number of points of a swarm in its first stage. Each further stage adds half as many.
@@ -320,19 +320,19 @@ impl Extremes {
     }
 
     /// One round of the swarms: [`STEPS`] steps.
-    pub(super) fn swarm<F: Height, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
+    pub(super) fn swarm<F: NoisyObjective, R: Rand>(&mut self, f: &mut F, rng: &mut R) -> Result<(), Stop> {
         let mut left = STEPS * CHEAP;
         while left > 0 {
             let from = Places { cells: &self.cells, ends: &self.ends, hints: &self.hints, kinds: &self.kinds };
             let next = self.swarms.current.take().or_else(|| self.swarms.next(rng, &from));
             let Some(mut swarm) = next else { return Ok(()) };
-            let ground = settle(f, &mut swarm);
+            let ground = enter_window(f, &mut swarm);
             let is_new = swarm.members.is_empty();
-            if ground == Ground::Rough && is_new && rng.below_or_zero(ROUGH) > 0 {
+            if ground == WindowCost::Rough && is_new && rng.below_or_zero(ROUGH) > 0 {
                 left = left.saturating_sub(GIVEN_UP * CHEAP);
                 continue;
             }
-            let cost = if ground == Ground::Cheap { 1 } else { CHEAP };
+            let cost = if ground == WindowCost::Cheap { 1 } else { CHEAP };
             let n = swarm.left.min(left.div_ceil(cost));
             self.move_swarm(f, rng, &mut swarm, n)?;
             left = left.saturating_sub(n * cost);
@@ -348,7 +348,7 @@ impl Extremes {
     }
 
     /// Takes `n` steps of a swarm.
-    fn move_swarm<F: Height, R: Rand>(
+    fn move_swarm<F: NoisyObjective, R: Rand>(
         &mut self,
         f: &mut F,
         rng: &mut R,
@@ -363,7 +363,7 @@ impl Extremes {
             points.resize(batch as usize * dimensions, 0);
             values.resize(batch as usize, 0.0);
             points.chunks_exact_mut(dimensions).for_each(|x| swarm.propose(rng, x));
-            f.heights(&points, &mut values)?;
+            f.values_at(&points, &mut values)?;
             for (x, value) in points.chunks_exact(dimensions).zip(&values) {
                 if swarm.admits(value.abs()) {
                     swarm.insert(value.abs(), *value < 0.0, x);
@@ -379,10 +379,10 @@ impl Extremes {
 }
 
 /// Announces the window of a swarm. Narrows the window of a new swarm while its values are unrelated.
-fn settle<F: Height>(f: &mut F, swarm: &mut Swarm) -> Ground {
+fn enter_window<F: NoisyObjective>(f: &mut F, swarm: &mut Swarm) -> WindowCost {
     loop {
         let ground = f.enter(&swarm.window);
-        if ground != Ground::Rough || !swarm.members.is_empty() || swarm.width < NARROWEST + NARROWED {
+        if ground != WindowCost::Rough || !swarm.members.is_empty() || swarm.width < NARROWEST + NARROWED {
             return ground;
         }
         swarm.narrow();

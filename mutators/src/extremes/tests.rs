@@ -11,8 +11,8 @@ struct Noise<F> {
     best: f64,
 }
 
-impl<F: FnMut(&[u64]) -> f64> Height for Noise<F> {
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+impl<F: FnMut(&[u64]) -> f64> NoisyObjective for Noise<F> {
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
         self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
         let value = (self.of)(at);
         self.best = self.best.max(value);
@@ -97,13 +97,13 @@ struct RoughWhereWide {
 
 const SMOOTH: u64 = 1 << 20;
 
-impl Height for RoughWhereWide {
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+impl NoisyObjective for RoughWhereWide {
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
         self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
         Ok(noise(at[0]))
     }
 
-    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
         let (least, greatest) = self.inside;
         if greatest - least <= SMOOTH {
             assert!(at.iter().all(|x| (least..=greatest).contains(x)), "a swarm stays in its window");
@@ -112,14 +112,14 @@ impl Height for RoughWhereWide {
         one_by_one(self, at, values)
     }
 
-    fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
+    fn enter(&mut self, window: &[(u64, u64)]) -> WindowCost {
         self.inside = window[0];
-        if window[0].1 - window[0].0 > SMOOTH { Ground::Rough } else { Ground::Cheap }
+        if window[0].1 - window[0].0 > SMOOTH { WindowCost::Rough } else { WindowCost::Cheap }
     }
 }
 
 #[test]
-fn windows_become_narrower_on_rough_ground() {
+fn windows_with_unrelated_values_are_narrowed() {
     let mut f = RoughWhereWide { left: 1_000_000, inside: (0, u64::MAX), steps: 0 };
     let mut search = Extremes::new(cut(vec![vec![(0, u64::MAX)]], 256));
     search.run(&mut f, &mut StdRand::with_seed(1), &[]);
@@ -131,13 +131,13 @@ struct Signed {
     left: u64,
 }
 
-impl Height for Signed {
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+impl NoisyObjective for Signed {
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
         self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
         Ok(noise(at[0]))
     }
 
-    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
         one_by_one(self, at, values)?;
         for value in values {
             *value = 1.0 - 3.0 * *value;
@@ -190,9 +190,9 @@ const SINE: f64 = 4_398_046_511_104.0;
 fn left(positions: i128) -> f64 {
     let mut rest = positions;
     for _ in 0..period::BITS - (52 - 21) {
-        rest = 2 * rest % period::TURN;
+        rest = 2 * rest % period::TWO_PI;
     }
-    let rest = if 2 * rest.abs() > period::TURN { rest - period::TURN * rest.signum() } else { rest };
+    let rest = if 2 * rest.abs() > period::TWO_PI { rest - period::TWO_PI * rest.signum() } else { rest };
     rest as f64 / (1i128 << period::BITS) as f64
 }
 
@@ -216,8 +216,8 @@ impl Periodic {
     }
 }
 
-impl Height for Periodic {
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+impl NoisyObjective for Periodic {
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
         self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
         let value =
             self.errors(at[0]).zip(self.roundings).map(|(error, (_, weight))| error * weight).sum::<f64>().abs();
@@ -244,7 +244,7 @@ impl Height for Periodic {
 /// All arguments are between `2^21` and `2^22`, where one position is millions of units. Must succeed for all of seven
 /// seeds.
 #[test]
-fn the_largest_error_of_what_a_period_leaves_is_found() {
+fn largest_error_after_argument_reduction_is_found() {
     let position = |x: f64| line::position(Kind::F64, x.to_bits());
     let ends = (position(2_097_152.0), position(4_194_304.0) - 1);
     let found = |kinds: Option<Kind>| {

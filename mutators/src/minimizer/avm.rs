@@ -292,7 +292,7 @@ mod tests {
 
     /// The distance to a text with GGA at a fixed place, for a condition that is evaluated only if the checksum is
     /// right. The format is `$`, any text, `*`, and the exclusive or of the text as two hexadecimal digits.
-    fn distance_behind_checksum(x: &[u8]) -> u64 {
+    fn distance_after_checksum(x: &[u8]) -> u64 {
         let Some(end) = x.iter().position(|b| *b == b'*').filter(|end| end + 2 < x.len()) else { return u64::MAX };
         let sum = x[1..end].iter().fold(0, |sum, b| sum ^ b);
         if x[0] != b'$' || format!("{sum:02X}").as_bytes() != &x[end + 1..end + 3] {
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_token_is_found_behind_a_checksum() {
         for start in [*b"$AAAAAAAA*00", *b"$abcdefgh*08"] {
-            let mut f = Counted::new(4_000, distance_behind_checksum);
+            let mut f = Counted::new(4_000, distance_after_checksum);
             let tokens = [b"GGA".to_vec(), b"RMC".to_vec(), b",".to_vec()];
             let mut avm = Avm::new(Arc::new(Dictionary::general().with_tokens(tokens)));
             let result =

@@ -33,11 +33,11 @@ impl Move for Related {
 
 /// Maximum number of slots in use: for larger layouts, the first ones and those after the slot to replace. An array of
 /// hundreds of elements would otherwise have hundreds of thousands of candidates.
-const MOST: usize = 24;
+const MAX_SLOTS: usize = 24;
 
 /// Number of slots in use, without the rounding mode, which is the last slot if there is one.
 fn numbers(at: &At) -> usize {
-    all_numbers(at).min(MOST)
+    all_numbers(at).min(MAX_SLOTS)
 }
 
 fn all_numbers(at: &At) -> usize {
@@ -47,8 +47,8 @@ fn all_numbers(at: &At) -> usize {
 /// Index of the slot from which candidate `index` is derived.
 fn other(at: &At, index: usize) -> usize {
     let all = all_numbers(at);
-    if all <= MOST || index.is_multiple_of(2) {
-        let behind = if all <= MOST { index } else { index / 2 };
+    if all <= MAX_SLOTS || index.is_multiple_of(2) {
+        let behind = if all <= MAX_SLOTS { index } else { index / 2 };
         return (at.slot + 1 + behind) % all;
     }
     index / 2

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_has_no_candidates() {
+    fn slots_outside_runs_have_no_candidates() {
         let dictionary = dictionary(&[b"A"]);
         for kinds in [&[Kind::F64, Kind::F64][..], &[Kind::U8, Kind::I16], &[Kind::Bool, Kind::Bool], &[Kind::U8]] {
             let layout = Layout::packed(kinds);

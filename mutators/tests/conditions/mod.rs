@@ -9,7 +9,7 @@ use penfuzz_mutators::{
     },
     view::Kind,
 };
-use words::{UNREACHED, behind, high, int, low, magnitude, real, reduced, to_int, whole};
+use words::{UNREACHED, guarded, high, int, low, magnitude, real, reduced, to_int, whole};
 
 /// One wanted branch.
 pub struct Condition {
@@ -108,7 +108,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            behind(high(x) > 0x3ff0_0000, || int(Eq, to_int(x * core::f64::consts::LOG2_E), 1000))
+            guarded(high(x) > 0x3ff0_0000, || int(Eq, to_int(x * core::f64::consts::LOG2_E), 1000))
         },
         limit: 100,
     },
@@ -128,7 +128,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x, y] = real(b);
-            behind(high(x) > 0x3ff0_0000, || int(Lt, high(y), 0))
+            guarded(high(x) > 0x3ff0_0000, || int(Lt, high(y), 0))
         },
         limit: 30,
     },
@@ -180,7 +180,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            behind(x != 0.0, || exact_float(Eq, x * x, 0.0))
+            guarded(x != 0.0, || exact_float(Eq, x * x, 0.0))
         },
         limit: 30,
     },
@@ -190,7 +190,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x, y] = real(b);
-            behind(y != 0.0, || exact_float(Eq, x + y, x))
+            guarded(y != 0.0, || exact_float(Eq, x + y, x))
         },
         limit: 120,
     },
@@ -200,7 +200,7 @@ pub static CONDITIONS: &[Condition] = &[
         constants: &[],
         distance: |b| {
             let [x] = real(b);
-            behind((1.0..1e5).contains(&x.abs()), || int(Gt, (magnitude(x) >> 20) - (magnitude(reduced(x)) >> 20), 16))
+            guarded((1.0..1e5).contains(&x.abs()), || int(Gt, (magnitude(x) >> 20) - (magnitude(reduced(x)) >> 20), 16))
         },
         limit: 2000,
     },
@@ -221,7 +221,7 @@ pub static CONDITIONS: &[Condition] = &[
         distance: |b| {
             let (n, x) = b.split_at(4);
             let n = i32::from_le_bytes(n.try_into().expect("an integer"));
-            behind(n < 0 && real::<1>(x)[0] > 0.0, || int(Eq, n, -5))
+            guarded(n < 0 && real::<1>(x)[0] > 0.0, || int(Eq, n, -5))
         },
         limit: 100,
     },

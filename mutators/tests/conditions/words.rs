@@ -34,7 +34,7 @@ pub fn int(relation: Relation, a: impl Into<i128>, b: impl Into<i128>) -> u64 {
 }
 
 /// The value of `d` if the site is reached, otherwise [`UNREACHED`].
-pub fn behind(reached: bool, d: impl FnOnce() -> u64) -> u64 {
+pub fn guarded(reached: bool, d: impl FnOnce() -> u64) -> u64 {
     if reached { d() } else { UNREACHED }
 }
 

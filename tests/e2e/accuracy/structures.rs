@@ -8,7 +8,8 @@ const TYPES: &str = "typedef struct { int order; double val, err; } outcome;\n";
 /// A function that fills in a structure and returns a status.
 fn root(name: &str, value: &str) -> String {
     format!(
-        "{TYPES}int {name}(double x, outcome *r) {{\n  if (x < 0) {{ r->val = 7; return 4; }}\n  r->order = 2; r->val = {value}; r->err = 0;\n  return 0;\n}}\n"
+        "{TYPES}int {name}(double x, outcome *r) {{\n  if (x < 0) {{ r->val = 7; return 4; }}\n  \
+         r->order = 2; r->val = {value}; r->err = 0;\n  return 0;\n}}\n"
     )
 }
 

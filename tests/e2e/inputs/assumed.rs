@@ -138,12 +138,13 @@ fn a_linked_target_has_assumptions_too() {
     run.expect(dir.report("out").branches.covered == 4, "as for the source");
 }
 
-/// The same as [`ASSUMED`], with the assumption on the command line.
+/// Same as [`ASSUMED`], with the assumption on the command line.
 #[test]
 fn the_command_line_has_assumptions_too() {
     for name in NAMES {
         let dir = Dir::new();
-        let source = "// f(\nint g(int n) { return n > 3; }\nint f(int lo, int hi, int n) { if (hi - lo == 3) return 1;\n  \
+        let source = "// f(\nint g(int n) { return n > 3; }\nint f(int lo, int hi, int n) { \
+                      if (hi - lo == 3) return 1;\n  \
                       return n == 123007 ? 2 : 3; }\n";
         let file = dir.file(name, source);
         let options = "-f f --assume lo<hi&&n%1000==7 --assume n>100000 --max-evals 100000";
@@ -160,7 +161,7 @@ fn the_command_line_has_assumptions_too() {
         let build = format!("cd out && {} && {}", program.build, program.run);
         dir.other(Command::new("sh").arg("-c").arg(build));
         dir.penfuzz("report out").exits(0);
-        // The campaign goes on with the same assumptions, and with no others.
+        // The resumed campaign keeps its assumptions and accepts no others.
         dir.fuzz(&file, options).exits(0);
         let other = dir.fuzz(&file, "-f f --assume lo<hi --max-evals 1000").exits(1);
         other.says("use --fresh to start over");
@@ -182,7 +183,7 @@ fn an_assumption_that_cannot_be_meant_is_refused_in_one_line() {
     dir.fuzz(&linked, "-f f --assume a<3").exits(2).says("compile the source with pen-cc '-fpen-assume=f:a<3'");
 }
 
-/// As a build system passes it on: with every file, of which one has the function.
+/// A build system passes the option with every file, of which one contains the function.
 #[test]
 fn pen_cc_compiles_assumptions_into_the_code() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! Sequences of calls, and functions that make the object of the calls.
+//! Sequences of calls, and functions that create the object on which the calls operate.
 
 use std::process::Command;
 
@@ -9,13 +9,14 @@ use crate::{
     support::{Dir, Run, open_branches},
 };
 
-/// Builds and runs the emitted tests, compares gcov's count for these symbols with the report, and returns the text.
+/// Builds and runs the emitted tests, compares gcov's count for these symbols with the report, and returns the report
+/// and the text of the test program.
 pub fn tested(dir: &Dir, symbols: &[&str]) -> (Report, String) {
     let report = dir.report("out");
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let text = String::from_utf8_lossy(text).into_owned();
-    // The line ends with a failure if the program does.
+    // The command fails if the program does.
     dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {}", build_line(&text))]));
     let counts = symbols.iter().map(|symbol| gcov(dir, symbol));
     let count = counts.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1));
@@ -23,7 +24,7 @@ pub fn tested(dir: &Dir, symbols: &[&str]) -> (Report, String) {
     (report, text)
 }
 
-/// The same for a campaign on `target` that covers all branches.
+/// Runs a campaign on `target`, which must cover all branches, checks its tests as [`tested`], and returns their text.
 fn complete(dir: &Dir, target: &str, arguments: &str, symbol: &str) -> String {
     let run = dir.fuzz(target, &format!("--max-evals 200000 --seed 1 {arguments}")).exits(0);
     let (report, text) = tested(dir, &[symbol]);
@@ -32,7 +33,7 @@ fn complete(dir: &Dir, target: &str, arguments: &str, symbol: &str) -> String {
     text
 }
 
-/// Standard output must hold this text.
+/// Standard output must contain this text.
 pub fn shows(run: &Run, text: &str) {
     run.expect(run.stdout.contains(text), &format!("`{text}` on standard output"));
 }
@@ -171,7 +172,7 @@ fn an_opaque_handle_comes_from_the_function_that_makes_it() {
 fn a_maker_that_hands_over_null_ends_the_evaluation() {
     let dir = Dir::new();
     dir.file("stack.c", STACK);
-    // Both outcomes of `stack_new` are goals; the function would crash with null.
+    // Both outcomes of `stack_new` are goals; the function under test would crash with a null pointer.
     let run =
         dir.fuzz("stack.c", "--max-evals 50000 --seed 1 -f stack_pop --init stack_new --calls 4 --scope file").exits(0);
     let (report, text) = tested(&dir, &["stack_pop", "stack_new"]);
@@ -224,7 +225,7 @@ fn an_object_of_a_class_is_made_by_its_constructor() {
         let text = complete(&dir, "tank.cc", &format!("-f step {init} --calls 6"), "_ZN3sim4Tank4stepEd");
         has(&text, "sim::Tank in1_this(in0_2_c, in0_3_l);");
         has(&text, "in1_this.step(in2_2_inflow)");
-        // Of a class with virtual functions, the members are not known.
+        // The members of a class with virtual functions are unknown.
         assert!(text.contains("\"this->pumps\"") != init.is_empty(), "{text}");
     }
 }

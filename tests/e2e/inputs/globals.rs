@@ -8,7 +8,7 @@ use crate::{
     support::{Dir, open_branches},
 };
 
-/// As generated control code looks: inputs, state and outputs are global structures.
+/// Typical generated control code: inputs, state and outputs are global structures.
 const MODEL: &str = "#include <stdint.h>
 typedef struct { double speed, limit; int16_t gear; uint8_t brake; } ExtU_model_T;
 typedef struct { double integrator; int mode; unsigned char latched; double history[4]; } DW_model_T;
@@ -104,7 +104,7 @@ fn globals_are_named_kept_and_restricted() {
     assert!(value("model_DW.latched").iter().all(|v| v == "2"), "its domain is one number");
     assert!(!value("model_DW.latched").is_empty(), "what is named is an input although a call writes it");
     assert!(value("model_U.gear").iter().all(|v| v.parse::<i32>().is_ok_and(|v| v < 3)), "the assumption holds");
-    // The campaign has them.
+    // The resumed campaign uses the stored options.
     let again = |more: &str| dir.fuzz("model.c", &format!("-f model_step --max-evals 60000{more}"));
     again("").arg("--assume").arg("model_U.gear < 3").exits(0);
     let first = dir.files("out/queue").pop_first().expect("a kept input").0.clone();
@@ -150,7 +150,7 @@ int f(double x)
     has(&text, "level = 7");
     has(&text, "bits.b = 17;");
     has(&text, ".value = 77");
-    // The programs of the other formats that CI has compilers for.
+    // Emitted programs of the other formats for which CI has compilers.
     for format in ["googletest", "catch2"] {
         let out = format!("-f f {all} --max-evals 200000 --seed 1 --test-format {format} -o {format}");
         dir.penfuzz(&format!("g.c {out}")).exits(0);

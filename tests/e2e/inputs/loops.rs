@@ -1,4 +1,4 @@
-//! Sizes of arrays from the loops of a function, where calls cannot find them out.
+//! Array sizes derived from the loops of a function, where test calls cannot determine them.
 
 use penfuzz_report::Report;
 
@@ -38,7 +38,7 @@ double driver(double *w, int n, int size)
 }
 ";
 
-/// Calls with equal integers do not get to the loop, others touch more than it does.
+/// Calls with equal integers do not reach the loop; other calls access more memory than the loop does.
 #[test]
 fn a_call_that_touches_more_refutes_the_loops() {
     let dir = Dir::new();

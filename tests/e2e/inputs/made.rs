@@ -1,4 +1,5 @@
-//! Structures, arrays, strings and callbacks: found, shown, and emitted as tests that take the same branches.
+//! Structures, arrays, strings and callbacks: the search covers their branches, reports show them, and the emitted
+//! tests take the same branches.
 
 use std::process::Command;
 
@@ -7,13 +8,13 @@ use crate::{
     support::{Dir, is_covered, open_branches},
 };
 
-/// Runs a campaign on the only function of a file, and checks that all branches are covered, and that the emitted tests
-/// build, hold, and take them by gcov's count. Returns the text of the program.
+/// Runs a campaign on the only function of a file. All branches must be covered, and the emitted tests must build,
+/// pass, and take these branches by gcov's count. Returns the text of the test program.
 pub(super) fn complete(file: &str, source: &str, symbol: &str) -> String {
     complete_with(file, source, symbol, "")
 }
 
-/// The same with one of several functions.
+/// Like [`complete`], for one of several functions.
 pub(super) fn complete_function(file: &str, source: &str, symbol: &str) -> String {
     complete_with(file, source, symbol, &format!("-f {symbol}"))
 }
@@ -29,7 +30,7 @@ fn complete_with(file: &str, source: &str, symbol: &str, options: &str) -> Strin
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let text = String::from_utf8_lossy(text).into_owned();
-    // The line ends with a failure if the program does.
+    // The command fails if the program does.
     dir.other(Command::new("sh").args(["-c", &format!("cd out/tests && {}", build_line(&text))]));
     run.expect(gcov(&dir, symbol) == (report.branches.total, report.branches.total), "gcov's count");
     text
@@ -82,7 +83,7 @@ fn an_array_is_as_long_as_its_parameter_says() {
     has(&complete("mean.c", MEAN, "mean"), "double in1_a[4] = {0, 0, 0, 17.0}");
 }
 
-/// All that the arrays take is their size, which only the declaration says.
+/// The arrays are only written, so they take no input; their size follows from the declaration only.
 const RESULTS: &str = "int vector(double x, double v[3]) { v[0] = v[1] = v[2] = x; if (v[2] > 3) return 1; return 0; }
 int rows(double x, double m[2][3]) { m[1][2] = x; if (m[1][2] > 3) return 1; return 0; }
 ";
@@ -247,13 +248,15 @@ fn an_access_behind_a_declared_size_is_a_crash() {
 fn a_size_behind_a_macro_is_declared() {
     let dir = Dir::new();
     dir.file("include/dim.h", "#define ROWS 3\n");
-    let text = "#include \"include/dim.h\"\n#define ALL (2 * ROWS + 1)\nint f(const int a[ALL]) { if (a[ALL] == 5) return 1; return 0; }\n";
+    let text = "#include \"include/dim.h\"\n#define ALL (2 * ROWS + 1)\n\
+                int f(const int a[ALL]) { if (a[ALL] == 5) return 1; return 0; }\n";
     dir.file("f.c", text);
     let run = dir.fuzz("f.c", "--max-evals 20000 --seed 1").exits(3);
     run.expect(run.stdout.contains("behind the end of `a` (7 elements, declared)"), "the array and its size");
 }
 
-/// Each process of a campaign would find sizes out anew, and might be interrupted earlier.
+/// Sizes are stored with the campaign. Otherwise each of its processes would determine them again, and an interruption
+/// could change them.
 #[test]
 fn sizes_that_were_found_are_kept_with_the_campaign() {
     let dir = Dir::new();
@@ -266,7 +269,7 @@ fn sizes_that_were_found_are_kept_with_the_campaign() {
     let manifest = text("campaign.json");
     let rule: String = manifest.split_whitespace().collect();
     assert!(rule.contains(r#""sizes":{"a":{"#) && rule.contains(r#""Linear":["n",1,0]"#), "{manifest}");
-    // What is not found out again is what the file has.
+    // If the edited size is used, it was read from the file and not determined again.
     dir.file("out/campaign.json", manifest.replacen("\"n\",\n          1,", "\"n\",\n          2,", 1));
     assert_ne!(text("campaign.json"), manifest, "{manifest}");
     dir.fuzz("f.c", "--max-evals 30000 --seed 1").exits(0);

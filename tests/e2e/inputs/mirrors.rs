@@ -126,7 +126,7 @@ fn complex_results_and_what_is_left_of_complex_numbers() {
     has(&text, "\"__imag__ z[0]\"");
 }
 
-/// A result of a function whose emitted tests expect something else would be a failure.
+/// The emitted test fails if the function returns another result.
 #[test]
 fn a_result_that_has_changed_fails() {
     let dir = Dir::new();
@@ -152,7 +152,7 @@ number f(record *r, number z, int n)
 }
 ";
 
-/// The debug information of bitcode names a source that need not be there.
+/// The debug information of bitcode may name a source that does not exist.
 #[test]
 fn bitcode_without_its_source() {
     let clang = format!("clang-{}", penfuzz_cc::LLVM_MAJOR);

@@ -1,8 +1,8 @@
-//! A structure may lead to more memory than an input has room for: what the function uses of it is made.
+//! A structure may lead to more memory than an input has room for: only the parts that the function uses are made.
 
 use super::made::complete;
 
-/// The pointers that are not used come first, and there are more of them than blocks in an input.
+/// The unused pointers come first, and there are more of them than blocks in an input.
 const LARGE: &str = "struct part { int tag; double value; };
 struct large { double *unused[100]; struct part *parts[20]; int at; char text[3000]; struct part *last; };
 int pick(const struct large *l) {
@@ -19,7 +19,7 @@ fn pointers_behind_others_that_are_not_used() {
     assert!(text.contains(".value = 2.5"), "{text}");
 }
 
-/// Deeper than pointers are followed without need.
+/// A chain of pointers longer than the depth to which unused pointers are followed.
 const DEEP: &str = "struct e { int n; };
 struct d { struct e *e; };
 struct c { struct d *d; };

@@ -1,5 +1,5 @@
-//! Objects of C++: containers and views of the C++ library, structures without constructors, members that are private,
-//! and functions of C in C++.
+//! C++ objects: containers and views of the C++ library, structures without constructors, private members, and C
+//! functions in C++.
 
 use std::process::Command;
 
@@ -17,8 +17,8 @@ const HEAD: &str = "#include <array>
 #include <vector>
 ";
 
-/// Runs a campaign on a function, which must cover all of its branches. The emitted tests must build, hold, and take as
-/// many branches by gcov's count. Returns the text of the program.
+/// Runs a campaign on a function. All branches must be covered, and the emitted tests must build, pass, and take as
+/// many branches by gcov's count. Returns the text of the test program.
 fn cxx(body: &str, symbol: &str) -> String {
     let dir = Dir::new();
     dir.file("f.cpp", format!("{HEAD}{body}"));
@@ -37,8 +37,7 @@ fn cxx(body: &str, symbol: &str) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Branches of a function by gcov's count: taken, and all, without those between the return of a call and its
-/// exceptions.
+/// Returns the numbers of branches of a function by gcov's count: taken, and all, without the exception edges of calls.
 fn gcov(dir: &Dir, symbol: &str) -> (usize, usize) {
     let text = dir.other(Command::new("sh").args(["-c", "cd out && gcov -b -t *.gcda"]));
     let own = branch_lines(&text, symbol);
@@ -277,7 +276,8 @@ fn a_function_of_c_in_a_source_of_cxx_has_a_test_in_cxx() {
     let dir = Dir::new();
     dir.file(
         "node.h",
-        "struct node { int index; double value; };\n#ifdef __cplusplus\nextern \"C\"\n#endif\nint first(const struct node *n);\n",
+        "struct node { int index; double value; };\n#ifdef __cplusplus\nextern \"C\"\n#endif\n\
+         int first(const struct node *n);\n",
     );
     dir.file(
         "node.cpp",

@@ -7,7 +7,7 @@ use crate::{
     support::{Dir, open_branches},
 };
 
-/// Neither pointer is used here. `norm` reads what it gets, through a further function, and `fill` only writes it.
+/// The caller uses neither pointer itself. `norm` reads its array, through another function; `fill` only writes it.
 const CALLER: &str = "double norm(double *v, int n);
 void fill(double *v, int n);
 int judge(double *v, double *scratch, int n)
@@ -51,7 +51,7 @@ fn what_another_unit_reads_is_an_input() {
     run.expect(gcov(&dir, "judge") == (total, total), "gcov's count");
 }
 
-/// The C library reads them: `s` is a text, `v` and `w` arrays. It only writes `whole`.
+/// The C library reads `s`, a string, and the arrays `v` and `w`. It only writes `whole`.
 const LIBRARY: &str = "#include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@ fn classic(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/classic").join(name)
 }
 
-/// A campaign on a function covers all branches but `unreachable` ones.
+/// A campaign on a function covers all branches except `unreachable` ones.
 fn covers_but(file: &str, function: &str, unreachable: usize) {
     covers_with("--max-evals 200000 --seed 1", file, function, unreachable);
 }

@@ -1,9 +1,9 @@
-//! Questions about functions that take structures and arrays: floating-point exceptions, boundary values, paths.
+//! Floating-point exceptions, boundary values and paths in functions that take structures and arrays.
 
 use std::{fmt::Write, process::Command};
 
 use penfuzz_report::{
-    Exception, Find, Shown,
+    Exception, Find, ResultEvidence,
     exceptions::{Confirmed, Exceptions},
 };
 
@@ -36,7 +36,7 @@ fn exceptions(dir: &Dir, function: &str) -> Exceptions {
     found
 }
 
-/// The names of the exceptions at an operation on a line.
+/// Returns the names of the exceptions at an operation on a line.
 fn at(finds: &[Find], line: u32, operation: &str) -> Vec<&'static str> {
     let mut all: Vec<_> =
         finds.iter().filter(|f| f.line == line && f.operation == operation).map(|f| f.exception.name()).collect();
@@ -44,7 +44,8 @@ fn at(finds: &[Find], line: u32, operation: &str) -> Vec<&'static str> {
     all
 }
 
-/// A program with the arguments of each find, as the report shows them, that looks at the flags of the hardware.
+/// Builds and runs a program that calls the function with the arguments of each find, as the report shows them, and
+/// checks the flags of the hardware.
 fn reproduce(dir: &Dir, function: &str, finds: &[Find]) {
     let mut body = String::new();
     for (i, find) in finds.iter().enumerate() {
@@ -87,7 +88,7 @@ fn exceptions_of_a_structure() {
     let divided = |f: &&Find| f.operation == "/" && f.exception == Exception::DivideByZero;
     let by_zero = found.finds.iter().find(divided).expect("a division by zero");
     let is_shown = by_zero.output.iter().any(|o| o.name == "v->a[2]" && o.decimal.contains("inf"));
-    assert!(is_shown && matches!(by_zero.shown, Shown::Value { .. }), "{by_zero:#?}");
+    assert!(is_shown && matches!(by_zero.shown, ResultEvidence::Value { .. }), "{by_zero:#?}");
     reproduce(&dir, "norm", &found.finds);
 }
 

@@ -1,4 +1,4 @@
-//! `--arg`: what the user says about arguments.
+//! `--arg`: constraints on arguments that the user declares.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ double sum(const double *a, int n) {
 }
 ";
 
-/// The decimal values of the argument `name` in all tests and crashes.
+/// Returns the decimal values of the argument `name` in all tests and crashes.
 fn values(report: &Report, name: &str) -> Vec<f64> {
     let crashes = report.crashes.iter().map(|c| &c.args);
     let all = report.tests.iter().map(|t| &t.args).chain(crashes).flatten();
@@ -40,7 +40,7 @@ fn the_values_that_reach_the_function_are_in_their_ranges() {
     let dir = Dir::new();
     let run = fuzz(&dir, CLAMPED, &["x: -90..90", "n: 1..8"]).exits(0);
     let report = dir.report("out");
-    // Of 14 branches, those that leave the ranges cannot be taken: x < -90, x > 90, x != x, n < 1, n > 8.
+    // Of 14 branches, those that need values outside the ranges cannot be taken: x < -90, x > 90, x != x, n < 1, n > 8.
     run.expect(report.branches.covered == report.branches.total - 5, "all branches within the ranges");
     run.expect(!values(&report, "x").is_empty(), "tests");
     run.expect(values(&report, "x").iter().all(|x| (-90.0..=90.0).contains(x)), "x in its range");
@@ -81,7 +81,7 @@ fn a_size_follows_an_integer() {
     let dir = Dir::new();
     let run = fuzz(&dir, SUM, &["a: array[n]"]).exits(0);
     run.expect(dir.report("out").branches.covered == 4, "all branches, and no access is outside");
-    // One element less than the loop reads.
+    // The array has one element less than the loop reads.
     fuzz(&dir, SUM, &["a: array[n-1]", "n: 2..8"]).arg("--fresh").exits(3);
     let matrix = "
         double trace(const double *m, int rows, int cols) {
@@ -116,7 +116,7 @@ fn members_and_elements_have_ranges_too() {
         }";
     let run = fuzz(&dir, source, &["s->gain: 0..1", "a: array[3]", "a: 0..1"]).exits(0);
     let report = dir.report("out");
-    // gain < 0, gain > 1 and a[2] < 0 cannot be.
+    // gain < 0, gain > 1 and a[2] < 0 are impossible.
     run.expect(report.branches.covered == report.branches.total - 3, "ranges of a member and of all elements");
 }
 
@@ -126,13 +126,13 @@ fn commands_on_a_campaign_use_its_statements() {
     fuzz(&dir, CLAMPED, &["x: -90..90", "n: 1..8"]).exits(0);
     let manifest = fs::read_to_string(dir.path("out/campaign.json")).expect("a manifest");
     assert!(manifest.contains("\"x: -90..90\""), "{manifest}");
-    // Inputs that another tool has written are mapped into the ranges as well.
+    // Inputs from another tool are mapped into the ranges as well.
     let outside: Vec<u8> = 1e9f64.to_le_bytes().into_iter().chain(9i32.to_le_bytes()).collect();
     fs::write(dir.path("out/queue/id:999999,other"), outside).expect("an input can be written");
     let replayed = dir.penfuzz("replay").arg(dir.path("out/queue/id:999999,other")).exits(0);
     replayed.expect(replayed.stdout.contains("(1)") && !replayed.stdout.contains("1e9"), "n = 9 becomes 1");
     dir.penfuzz("report out").exits(0);
-    // The same target without options goes on with what the campaign has.
+    // A campaign on the same target without options resumes with the stored options.
     let resumed = dir.fuzz(dir.path("target.c"), "--max-evals 21000").exits(0);
     resumed.expect(values(&dir.report("out"), "n").iter().all(|n| (1.0..=8.0).contains(n)), "the ranges stay");
     let manifest = fs::read_to_string(dir.path("out/campaign.json")).expect("a manifest");
@@ -147,7 +147,8 @@ fn a_target_of_a_suite_has_statements() {
     dir.file("clamped.c", CLAMPED);
     dir.file(
         "suite.toml",
-        "name = \"s\"\nsources = \".\"\n[[target]]\nname = \"t\"\nfile = \"clamped.c\"\nfunction = \"clamped\"\nargs = [\"x: 0..1\", \"n: 3..4\"]\n",
+        "name = \"s\"\nsources = \".\"\n[[target]]\nname = \"t\"\nfile = \"clamped.c\"\nfunction = \"clamped\"\n\
+         args = [\"x: 0..1\", \"n: 3..4\"]\n",
     );
     let run = dir.penfuzz("suite suite.toml -o out --max-evals 5000").exits(0);
     let report = dir.report("out/t");

@@ -1,4 +1,4 @@
-//! Standard input is an input of functions that read it, and the emitted tests feed it.
+//! Functions that read standard input: it is part of the input, and the emitted tests provide it.
 
 use std::{path::Path, process::Command};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Dir, fixture, open_branches},
 };
 
-/// A campaign finds crashes, and its test program expects them.
+/// A campaign finds crashes, and its emitted tests expect them.
 fn crashes_as_expected(target: &Path, arguments: &str) -> Report {
     let dir = Dir::new();
     dir.fuzz(target, arguments).exits(3);
@@ -19,7 +19,7 @@ fn crashes_as_expected(target: &Path, arguments: &str) -> Report {
     report
 }
 
-/// All branches but `unreachable` ones are covered, by tests with a text for standard input.
+/// All branches except `unreachable` ones are covered, by tests that provide a text as standard input.
 fn covers(function: &str, unreachable: usize) {
     let report =
         gcov_agrees(&fixture("standard_input.c"), &format!("-f {function} --max-evals 200000 --seed 1"), function);
@@ -43,7 +43,7 @@ fn a_function_that_reads_nothing_has_no_text() {
     assert!(report.tests.iter().all(|t| t.args.len() == 1), "only `x`");
 }
 
-/// All branches of a function of `nondet.c` but `unreachable` ones are covered, and the text of its tests.
+/// A campaign covers all branches of a function of `nondet.c` except `unreachable` ones. Returns the report.
 fn takes(function: &str, unreachable: usize) -> Report {
     let report = gcov_agrees(&fixture("nondet.c"), &format!("-f {function} --max-evals 200000 --seed 1"), function);
     assert_eq!(open_branches(&report).len(), unreachable, "{function}: open are {:?}", open_branches(&report));
@@ -87,7 +87,7 @@ fn errors_of_the_environment_are_crashes() {
     assert!(reasons.iter().all(|r| r.contains("SIGABRT")), "{reasons:?}");
 }
 
-/// A campaign on a whole program or on a function covers all branches but `unreachable` ones, and so do its tests by
+/// A campaign on a whole program or on a function covers all branches except `unreachable` ones, and so do its tests by
 /// gcov's count.
 fn covers_all(file: &str, arguments: &str, symbol: &str, unreachable: usize) -> Report {
     let report = gcov_agrees(&fixture(file), &format!("{arguments} --max-evals 300000 --seed 1"), symbol);
@@ -95,7 +95,8 @@ fn covers_all(file: &str, arguments: &str, symbol: &str, unreachable: usize) -> 
     report
 }
 
-/// The same without gcov's count, in which each call that may throw has branches of its own. All results hold.
+/// Like [`covers_all`], but without gcov's count, which counts additional branches for each call that may throw. All
+/// results must hold.
 fn complete(file: &str, arguments: &str) -> Report {
     let dir = Dir::new();
     let run = dir.fuzz(fixture(file), &format!("{arguments} --max-evals 300000 --seed 1")).exits(0);
@@ -109,7 +110,7 @@ fn complete(file: &str, arguments: &str) -> Report {
 
 #[test]
 fn a_program_gets_arguments_and_standard_input() {
-    // `calls++ > 0` and `argv[argc]`: state does not leak, and the list of arguments has its end.
+    // `calls++ > 0` and `argv[argc]` are unreachable: state is restored, and the argument list is terminated.
     let report = covers_all("options.c", "", "main", 2);
     assert_eq!(report.function, "main", "the only function with branches");
     let seven = report.tests.iter().find(|t| t.ends.is_some()).expect("a test that ends by exit");
@@ -131,7 +132,7 @@ fn a_program_in_cxx_reads_its_standard_input() {
 fn a_stream_has_a_text() {
     let report = covers_all("files.c", "-f key_of", "key_of", 0);
     assert!(report.tests.iter().any(|t| t.args[0].hex.contains("key=")), "{:?}", report.tests);
-    // What was written can always be read.
+    // Reading what was written never fails.
     covers_all("files.c", "-f appended", "appended", 1);
 }
 

@@ -1,4 +1,4 @@
-//! What `void *` point to, by what the code does with them.
+//! Pointee types of `void *`, inferred from the code that uses the pointers.
 
 use super::made::{complete, complete_function, has};
 use crate::support::Dir;
@@ -101,7 +101,7 @@ const ARRAY: &str = "double mean(const void *base, int n)
 }
 ";
 
-/// What the user says counts, as everywhere.
+/// Types that the user declares take precedence, as everywhere.
 #[test]
 fn a_size_that_is_given_is_one_of_elements() {
     let dir = Dir::new();
@@ -165,7 +165,7 @@ fn contradicting_types_leave_bytes() {
     dir.file("stage.c", MEMBER);
     shows(&dir, "functions stage.c -f of_either", "s->data: unsigned char[");
     shows(&dir, "functions stage.c -f of_matrix", "s->data: struct matrix");
-    // Bytes are enough here.
+    // Bytes suffice here.
     has(&complete_function("stage.c", MEMBER, "of_either"), "unsigned char in1_s_data[");
 }
 

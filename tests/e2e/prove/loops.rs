@@ -1,4 +1,4 @@
-//! Proofs about loops, by invariants.
+//! Proofs about loops, by loop invariants.
 
 use std::{fs, process::Command};
 
@@ -7,7 +7,7 @@ use penfuzz_report::Report;
 use super::{solvers, stand_ins};
 use crate::support::{Dir, fixture, line_of};
 
-/// Functions of `loops.c`, and the texts of lines with a branch that no execution takes.
+/// Functions of `loops.c`, and texts of lines with an infeasible branch.
 const LOOPS: [(u32, &str, &str); 4] =
     [(1, "counted", "GUARD(1"), (2, "counted", "GUARD(2"), (3, "summed", "if (sum < 0)"), (4, "nested", "GUARD(4")];
 
@@ -59,7 +59,7 @@ fn a_wrong_invariant_is_refused_and_the_branch_is_not_proved() {
         let report = prove_loops(&dir, function, &format!("--cflag -DMUTATE={number}"), &solvers);
         assert_eq!(proved_in_loops(&report, text), 0, "guard {number} is feasible: {:?}", report.sites);
     }
-    // Candidates that hold only as long as the other one does: one of them is false at the beginning.
+    // Two candidates that hold only as long as the other one does; one of them is false at the loop's entry.
     for (function, text) in [("swapped", "a < 0 &&"), ("dead", "all + i == 0 &&")] {
         let dir = Dir::new();
         let report = prove_loops(&dir, function, "", &solvers);
@@ -92,7 +92,7 @@ fn solvers_without_an_answer_about_invariants_are_not_asked_about_each_of_them()
         .args("-f f -o out --max-evals 300 --no-exhaust --solver-time 200ms --prove-time 60s")
         .env("PENFUZZ_SOLVERS", &solvers)
         .exits(0);
-    // Two sets, base and step, of some 60 candidates; time for 16 of them alone.
+    // Two sets, base and step, of some 60 candidates each; the time suffices for 16 separate queries.
     let asked = fs::read_to_string(log).unwrap().lines().count();
     assert!((3..25).contains(&asked), "{asked} queries");
 }

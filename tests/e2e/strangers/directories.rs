@@ -1,4 +1,4 @@
-//! Directories that other people own or fill.
+//! Directories that other people own or write to.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 
 use crate::support::{Dir, fixture};
 
-/// What is in a directory and below: files with their content, directories and links without.
+/// Returns the contents of a directory tree: files with their bytes, directories and links without.
 fn tree(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut open = vec![top.to_path_buf()];
@@ -36,7 +36,7 @@ fn finished() -> Dir {
     dir
 }
 
-/// Files of a project that have the names of ours are as they were.
+/// Files of a project with the names of penfuzz's files must not change.
 #[test]
 fn a_project_with_a_queue_is_no_campaign() {
     let dir = Dir::new();
@@ -87,8 +87,8 @@ fn an_experiment_and_a_suite_are_no_campaigns() {
     run.expect(dir.files("other")["suite.json"] == b"mine", "the file as it was");
 }
 
-/// A kill leaves a directory without `campaign.json`: of this version the lock file, of earlier ones empty directories
-/// too.
+/// A killed process may leave a directory without `campaign.json`: this version leaves only the lock file, earlier
+/// versions empty directories too.
 #[test]
 fn a_campaign_that_was_killed_at_its_start_goes_on() {
     for names in [&[".lock"][..], &[".lock", ".penfuzz-tmp-1-1", "queue/", "pending/", "crashes/", "hangs/"]] {
@@ -104,7 +104,7 @@ fn a_campaign_that_was_killed_at_its_start_goes_on() {
     }
 }
 
-/// The link, and what it leads to, for every file that a campaign has.
+/// For every file of a campaign, the link and its target must not change.
 #[test]
 fn no_file_is_written_through_a_link() {
     let dir = finished();
@@ -121,7 +121,10 @@ fn no_file_is_written_through_a_link() {
         run.expect(matches!(run.status.code(), Some(0 | 1)), "an orderly end");
         if name == ".lock" {
             run.expect(run.status.code() == Some(1), "refused");
-            run.says("out/.lock cannot be used as lock: it is a symbolic link, which penfuzz does not follow there; remove it");
+            run.says(
+                "out/.lock cannot be used as lock: it is a symbolic link, which penfuzz does not follow there; \
+                      remove it",
+            );
         }
         let _ = fs::remove_file(&path);
         if let Some(before) = before {
@@ -149,7 +152,7 @@ fn no_directory_is_used_through_a_link() {
         let path = dir.path("out").join(name);
         let _ = fs::remove_dir_all(&path);
         symlink(&precious, &path).expect("a link can be made");
-        // What is foreign has to be set aside.
+        // A foreign file, so that `set-aside` is needed.
         if name == "set-aside" {
             dir.file("out/queue/foreign", "foreign");
         }
@@ -159,7 +162,7 @@ fn no_directory_is_used_through_a_link() {
     }
 }
 
-/// The output directory itself may be a link: the user has named it.
+/// The output directory itself may be a link, because the user named it.
 #[test]
 fn the_output_directory_may_be_a_link() {
     let dir = Dir::new();
@@ -217,8 +220,8 @@ fn finds_that_somebody_removed_are_not_called_safe() {
     let queue = dir.path("out/queue");
     let is_input = |entry: fs::DirEntry| entry.file_name().as_bytes().starts_with(b"id:");
     running.until("an input in queue/", || fs::read_dir(&queue).is_ok_and(|d| d.flatten().any(is_input)));
-    // A file that has its name may not be on the disk yet. If the directory is gone before it is, the find is one that
-    // could not be written.
+    // Waits until the file with this name is on the disk. If the directory were removed before that, the find would
+    // count as one that could not be written.
     thread::sleep(Duration::from_secs(1));
     fs::remove_dir_all(dir.path("out")).expect("it is there");
     running.signal(libc::SIGINT);

@@ -11,7 +11,7 @@ use std::{
 
 use penfuzz_campaign::cluster::{
     message::{Body, Message},
-    secret::{Receiver, Sealed, Secret, Sender, Side},
+    secret::{Receiver, Secret, SecureConnection, Sender, Side},
 };
 use serde_json::Value;
 
@@ -19,12 +19,12 @@ use crate::support::{Dir, Penfuzz, Run, Running, children, fixture};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A campaign on `secrets.c` that finds nothing by itself and never ends before its time.
+/// A campaign on `secrets.c` that finds nothing by itself and does not end before its time limit.
 fn farm<'a>(dir: &'a Dir, out: &str, more: &str) -> Penfuzz<'a> {
     dir.penfuzz(&format!("--search random --max-time 60s -o {out} {more}")).arg(fixture("secrets.c"))
 }
 
-/// `status.json` of a campaign; null before there is one.
+/// Returns the `status.json` of a campaign; null if it does not exist yet.
 fn status(dir: &Dir, out: &str) -> Value {
     let text = fs::read_to_string(dir.path(out).join("status.json")).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or(Value::Null)
@@ -43,15 +43,15 @@ fn end(running: Running<'_>) -> Run<'_> {
     running.wait()
 }
 
-/// Inodes of the sockets that a process has open.
+/// Returns the inodes of the sockets that a process has open.
 fn sockets_of(pid: u32) -> BTreeSet<String> {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let inode = |link: std::path::PathBuf| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned());
     files.filter_map(|file| inode(fs::read_link(file.path()).ok()?)).collect()
 }
 
-/// Sockets in a table of the kernel that somebody can connect to, by inode: TCP sockets that listen, Unix sockets with
-/// a name.
+/// Returns the inodes of the sockets in a table of the kernel to which others can connect: listening TCP sockets, and
+/// Unix sockets with a name.
 fn reachable(table: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default();
     let inode = |line: &str| {
@@ -119,7 +119,7 @@ fn strangers_at_the_port_neither_take_part_nor_keep_others_away() {
     let mut first = farm(&dir, "a", "--broker-port 17782 --broker-secret ours").start();
     first.until("a status", || is_running(&dir, "a"));
     let connect = || TcpStream::connect("127.0.0.1:17782").expect("the port is open");
-    // Silent ones, more than there is room for, and then all kinds of nonsense: HTTP, lengths without content, a hello
+    // First silent connections, more than the server accepts, then invalid data: HTTP, lengths without content, a hello
     // of LLMP.
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
     for nonsense in
@@ -142,7 +142,7 @@ fn strangers_at_the_port_neither_take_part_nor_keep_others_away() {
     }
 }
 
-/// Somebody who knows the secret and lies.
+/// A client that knows the secret and sends false messages.
 struct Forger {
     sender: Sender,
     receiver: Receiver,
@@ -152,13 +152,13 @@ impl Forger {
     fn connect(dir: &Dir, port: u16, secret: &str) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the port is open");
         let secret = Secret::read(&dir.path(secret)).expect("the secret is one");
-        let sealed = Sealed::new(stream, Side::Connects, &secret, PATIENCE).expect("the secret is the same");
+        let sealed = SecureConnection::new(stream, Side::Connects, &secret, PATIENCE).expect("the secret is the same");
         let mut forger = Self { sender: sealed.sender(), receiver: sealed.receiver() };
         forger.sender.send(&[]).expect("the link stands");
         forger
     }
 
-    /// The next message that has these hashes of function and sites.
+    /// Returns the hashes of function and sites of the next message that can be decoded.
     fn hashes(&mut self) -> (u64, u64) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -189,12 +189,12 @@ fn one_that_has_the_secret_and_lies_changes_no_result() {
     let spent = (0..1000).map(|branch| (branch, u64::MAX)).collect();
     forger.send(hashes, Body::Spent { client: 1, branches: spent });
     for is_costly in [false, true] {
-        // They fail nowhere.
+        // These inputs fail nowhere.
         forger.send(hashes, Body::Failing { bytes: vec![1; 8], is_costly });
         forger.send(hashes, Body::Failing { bytes: vec![2; 50_000], is_costly });
     }
     forger.sender.send(&[0xff; 100]).expect("the link stands");
-    // What is true is believed.
+    // A correct input is accepted.
     forger.send(hashes, Body::Input(2222_u64.to_le_bytes().to_vec()));
     running.until("the true message after all false ones", || status(&dir, "out")["branches"]["covered"] == 6);
     sleep(Duration::from_millis(500));

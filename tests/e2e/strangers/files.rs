@@ -1,4 +1,4 @@
-//! Files that are no regular files, or endless, or huge.
+//! Files that are not regular files, never end, or are huge.
 
 use std::{
     fs::{self, File},
@@ -16,7 +16,7 @@ fn pipe(path: &Path) {
     assert!(done.success(), "a pipe can be made");
 }
 
-/// A file of 5 GB that takes no room.
+/// Creates a sparse file of 5 GB.
 fn huge(path: &Path) {
     File::create(path).and_then(|f| f.set_len(5 << 30)).expect("a sparse file can be made");
 }
@@ -29,8 +29,8 @@ fn finished(target: &str, more: &str) -> Dir {
     dir
 }
 
-/// In the directory of a client that does not run this time: the others read it at their start, the reporter at its
-/// end.
+/// In the directory of a client that does not run this time. The other clients read it at their start, the reporter at
+/// its end.
 #[test]
 fn a_pipe_in_a_farm_ends_nothing_and_delays_nothing() {
     let dir = finished("secrets.c", "--cores 0 --search random --max-time 500ms");
@@ -65,7 +65,7 @@ fn a_pipe_in_a_campaign_is_set_aside() {
     }
 }
 
-/// The commands on campaigns read what another process puts there.
+/// Commands on campaigns read files that another process has put there.
 #[test]
 fn pipes_and_huge_files_are_left_out_of_corpora() {
     let dir = finished("floats.c", "");
@@ -97,7 +97,7 @@ fn seeds_that_are_no_files_are_left_out() {
     run.says("seeds/huge is left out");
 }
 
-/// Whatever the answer is, it comes.
+/// The run must end soon, with either exit status.
 #[test]
 fn the_files_of_the_system_as_seeds_have_an_end() {
     let dir = Dir::new();
@@ -180,7 +180,7 @@ fn a_campaign_of_impossible_limits_is_refused_in_one_sentence() {
             run.says("out/campaign.json cannot be used: ").says(why);
             run.expect(run.stderr.lines().count() == 1, "one line");
         }
-        // The state is sound: the same command goes on, and describes the campaign again.
+        // The state is valid: the same command resumes the campaign, and writes its description again.
         dir.fuzz(fixture("floats.c"), "").exits(0);
     }
 }

@@ -9,13 +9,13 @@ use std::{
 
 use crate::support::{Dir, Running, children, fixture};
 
-/// An address of this machine that nothing listens on.
+/// Returns an unused address of this machine.
 fn free_address() -> SocketAddr {
     let taken = TcpListener::bind(("127.0.0.1", 0)).expect("this machine has a free port");
     taken.local_addr().expect("a listener has an address")
 }
 
-/// A campaign that does not end by itself and answers at this address.
+/// Starts a campaign that does not end by itself and serves metrics at the returned address.
 fn exporting(dir: &Dir) -> (Running<'_>, SocketAddr) {
     let address = free_address();
     let target = fixture("unreachable_in_loop.c");
@@ -25,7 +25,7 @@ fn exporting(dir: &Dir) -> (Running<'_>, SocketAddr) {
     (running, address)
 }
 
-/// The answer to a request as Prometheus sends it; nothing when there is none.
+/// Returns the answer to a request in Prometheus's form; empty if there is none.
 fn scrape(address: SocketAddr) -> String {
     let mut answer = String::new();
     if let Ok(mut stream) = TcpStream::connect(address) {
@@ -36,7 +36,7 @@ fn scrape(address: SocketAddr) -> String {
     answer
 }
 
-/// Process id and most memory ever used, in KiB, of the exporter of a campaign.
+/// Returns the process id of a campaign's exporter, and its peak memory in KiB.
 fn exporter(running: &Running) -> (u32, u64) {
     let all = children(running.pid());
     let (pid, _) =
@@ -46,7 +46,7 @@ fn exporter(running: &Running) -> (u32, u64) {
     (*pid, peak.trim().trim_end_matches(" kB").parse().expect("a number of KiB"))
 }
 
-/// Sends until the server does not take more; at most for three seconds.
+/// Sends until the server accepts no more, for at most three seconds.
 fn flood(address: SocketAddr, first: &[u8], again: &[u8]) {
     let Ok(mut stream) = TcpStream::connect(address) else { return };
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
@@ -57,7 +57,8 @@ fn flood(address: SocketAddr, first: &[u8], again: &[u8]) {
     }
 }
 
-/// The exporter has at most 64 connections of 8 KiB each; it shares the pages of the supervisor, of which it is a fork.
+/// Limit for the exporter's memory: at most 64 connections of 8 KiB each, and the pages that it shares with the
+/// supervisor, from which it is forked.
 const MOST_MEMORY_KIB: u64 = 128 << 10;
 
 #[test]

@@ -1,10 +1,11 @@
-//! Targets that attack the process that runs them, by accident or not, and code with more branches than people write.
+//! Targets that attack the process that runs them, by accident or not, and code with more branches than people write by
+//! hand.
 
 use std::{fmt::Write, net::TcpListener, path::PathBuf};
 
 use crate::support::{Dir, children, open_branches};
 
-/// The target as a C file in the directory.
+/// Writes the target as a C file in the directory.
 fn source(dir: &Dir, text: &str) -> PathBuf {
     dir.file("target.c", text)
 }
@@ -79,7 +80,7 @@ int hides(int x) {
     run.expect(open == ["9 true"], &format!("SIGHUP is never blocked, open are {open:?}"));
 }
 
-/// Writes 0xff to every shared mapping that can be written to.
+/// Writes 0xff to every writable shared mapping.
 const SCRIBBLES: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +140,7 @@ fn workers_do_not_have_the_socket_of_the_metrics() {
     run.expect(sockets.is_empty(), &format!("`{name}` has no socket, has {sockets:?}"));
 }
 
-/// A switch of that many cases, none of which an input takes: all stay open.
+/// Returns a switch with this number of cases. No input takes any of them, so all stay open.
 fn switch(cases: usize) -> String {
     let mut text =
         "int subject(int x) { __asm__(\"\" : \"+r\"(x)); x |= 1; __asm__(\"\" : \"+r\"(x));\n  switch (x) {\n"
@@ -153,7 +154,7 @@ fn switch(cases: usize) -> String {
 #[test]
 fn an_evaluation_costs_the_same_with_thousands_of_open_branches() {
     let dir = Dir::new();
-    // Each campaign is measured from its first evaluation on.
+    // The time of each campaign is measured from its first evaluation.
     let seconds = |name: &str, cases: usize| {
         let target = dir.file(&format!("{name}.c"), switch(cases));
         let run = dir.penfuzz("--max-evals 200000 --max-time 50s").arg("-o").arg(dir.path(name)).arg(&target).exits(0);
@@ -162,6 +163,6 @@ fn an_evaluation_costs_the_same_with_thousands_of_open_branches() {
         report.seconds
     };
     let (few, many) = (seconds("few", 10), seconds("many", 2000));
-    // Before, 2000 open cases cost several thousand times as much as 10.
+    // In an earlier version, 2000 open cases cost several thousand times as much as 10.
     assert!(many < 20.0 * few + 5.0, "{few} s with 10 open branches, {many} s with 2000");
 }

@@ -1,4 +1,4 @@
-//! Foreign text on terminals and pages, closed pipes, full devices.
+//! Foreign text on terminals and pages, closed pipes, and full devices.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::support::{Dir, Run, fixture, quickstart};
 
-/// What a terminal obeys: the clipboard, a title, a colour, C1's CSI, the direction of text, and a line that looks like
-/// ours.
+/// Text with control sequences for the clipboard, a title, a colour, C1's CSI and the direction of text, and a line
+/// that imitates penfuzz's messages.
 const HOSTILE: &str =
     "\u{1b}]52;c;ZWNobyBoaQ==\u{7}\u{1b}]0;title\u{7}\u{1b}[31m\u{9b}32m\u{202e}\u{2066}\r\nCRASH  forged";
 
@@ -24,7 +24,7 @@ fn is_hidden(c: char) -> bool {
     c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Nothing that a terminal obeys was printed, and no line that others wrote.
+/// The output must contain no control sequences, and no line that the hostile text contains.
 #[track_caller]
 fn expect_harmless(run: &Run) {
     for text in [&run.stdout, &run.stderr] {
@@ -33,7 +33,7 @@ fn expect_harmless(run: &Run) {
     }
 }
 
-/// Appends the hostile text to all strings but those with a fixed set of values.
+/// Appends the hostile text to all strings except those with a fixed set of values.
 fn poison(value: &mut Value) {
     match value {
         Value::String(text) => text.push_str(HOSTILE),
@@ -53,7 +53,7 @@ fn poison_file(dir: &Dir, name: &str) {
     fs::write(&path, value.to_string()).expect("a file in a temporary directory can be written");
 }
 
-/// A finished campaign with a crash whose report was written by somebody else.
+/// A finished campaign with a crash whose report a stranger has edited.
 fn poisoned(kind: &str, target: &str) -> Dir {
     let dir = Dir::new();
     dir.penfuzz(kind).arg(quickstart(target)).args("-o out --max-evals 20000").run();
@@ -97,7 +97,7 @@ fn files_made_of_a_hostile_report() {
     assert!(!page.contains(|c| is_hidden(c) && c != '\t'), "the page");
     for (name, content) in dir.files("out/tests") {
         let text = String::from_utf8(content).expect("the program is UTF-8");
-        // A Makefile has tabs.
+        // Tabs are allowed, because a Makefile needs them.
         assert!(
             !text.contains(|c| is_hidden(c) && c != '\t') && !text.lines().any(|l| l.starts_with("CRASH")),
             "{name}: {text}"
@@ -125,7 +125,7 @@ fn a_hostile_campaign_file() {
     }
 }
 
-/// Somebody else puts a crash into the directory, by a name that a terminal obeys.
+/// A stranger puts a crash into the directory whose name contains control sequences.
 #[test]
 fn a_hostile_name_of_a_crash() {
     let dir = Dir::new();
@@ -140,11 +140,11 @@ fn a_hostile_name_of_a_crash() {
     let run = dir.penfuzz("replay").arg(quickstart("thermocouple.c")).arg(dir.path("out/crashes").join(name)).exits(3);
     expect_harmless(&run);
     expect_harmless(&dir.penfuzz("replay").arg(dir.path("out/crashes").join(name)).arg("x").exits(1));
-    // An option that does not exist is quoted by the parser of the command line.
+    // The command-line parser quotes an unknown option.
     expect_harmless(&dir.penfuzz("").arg(format!("--{name}")).exits(2));
 }
 
-/// The debug information of a target gives the names of files, functions and parameters.
+/// The names of files, functions and parameters come from the debug information of the target.
 const NAMED: &str = r#"
     #include <stdlib.h>
     #line 1 "\033]0;title\007\nCRASH  forged\302\233\342\200\256.c"
@@ -177,7 +177,8 @@ fn a_function_with_a_short_name_is_no_type() {
     run.expect(run.stdout.contains("SIGABRT in d") && !run.stdout.contains("in double"), "the name of the function");
 }
 
-/// Runs penfuzz with the write end of a pipe whose reader has gone as standard output, and as standard error if `both`.
+/// Runs penfuzz with standard output, and with `both` also standard error, connected to a pipe whose reader has closed
+/// it.
 fn into_closed_pipe(dir: &Dir, arguments: &str, both: bool) -> (ExitStatus, String) {
     let (reader, writer) = std::io::pipe().expect("a pipe can be made");
     drop(reader);
@@ -191,7 +192,7 @@ fn into_full_device(dir: &Dir, arguments: &str) -> (ExitStatus, String) {
     run_into(dir, arguments, full.into(), Stdio::piped())
 }
 
-/// The exit status, and standard error if it is piped.
+/// Returns the exit status, and standard error if it is piped.
 fn run_into(dir: &Dir, arguments: &str, stdout: Stdio, stderr: Stdio) -> (ExitStatus, String) {
     let mut command: Command = dir.penfuzz(arguments).into();
     let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr).spawn().expect("penfuzz can be started");
@@ -202,7 +203,7 @@ fn run_into(dir: &Dir, arguments: &str, stdout: Stdio, stderr: Stdio) -> (ExitSt
     (child.wait().expect("our own child can be waited for"), said)
 }
 
-/// A campaign with a crash, to be looked at. Each command with its exit status.
+/// Creates a campaign with a crash. Returns the commands that show it, each with its exit status.
 fn looked_at() -> (Dir, Vec<(String, i32)>) {
     let dir = Dir::new();
     dir.fuzz(quickstart("thermocouple.c"), "").exits(3);
@@ -242,7 +243,7 @@ fn a_closed_pipe_is_a_quiet_end() {
         let (ended, said) = into_closed_pipe(&dir, &arguments, false);
         assert_eq!(ended.code(), Some(status), "{arguments}: {said}");
         assert!(!said.contains("panicked") && !said.contains("error"), "{arguments}: {said}");
-        // A campaign that has finished would only be shown.
+        // Removes the directories: a finished campaign would only be shown.
         for made in ["again", "more"].map(|name| dir.path(name)).into_iter().filter(|d| d.exists()) {
             fs::remove_dir_all(made).expect("a directory of ours can be removed");
         }
@@ -264,8 +265,7 @@ fn a_full_device_is_an_error() {
     }
 }
 
-/// The supervisor writes to sockets and pipes of workers: SIGPIPE must not end it, and its lines of progress go
-/// nowhere.
+/// The supervisor writes to sockets and pipes of workers. SIGPIPE must not end it, and its progress lines are dropped.
 #[test]
 fn a_campaign_outlives_its_reader() {
     let dir = Dir::new();
@@ -276,8 +276,8 @@ fn a_campaign_outlives_its_reader() {
     assert_eq!(dir.report("out").stop_reason, "max-time");
 }
 
-/// The terminal of a dashboard: both ends of a pseudoterminal. Neither is inherited: a program that another test starts
-/// would keep the terminal open.
+/// Opens a pseudoterminal for a dashboard and returns both ends. Neither is inherited: a program that another test
+/// starts would keep the terminal open.
 fn terminal() -> (File, File) {
     let mut options = OpenOptions::new();
     let master =
@@ -289,11 +289,11 @@ fn terminal() -> (File, File) {
         libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC)
     };
     assert!(slave >= 0, "a pseudoterminal has another end: {}", std::io::Error::last_os_error());
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     (master, unsafe { File::from_raw_fd(slave) })
 }
 
-/// The campaign's own status has the name of a file that a terminal obeys.
+/// The campaign's status contains a file name with control sequences.
 #[test]
 fn a_dashboard_shows_hostile_names() {
     let dir = Dir::new();
@@ -302,7 +302,7 @@ fn a_dashboard_shows_hostile_names() {
     let (mut master, slave) = terminal();
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
-        // The end of a terminal is an error.
+        // Reading at the end of a pseudoterminal returns an error.
         let _ = master.read_to_end(&mut all);
         String::from_utf8_lossy(&all).into_owned()
     });
@@ -310,7 +310,7 @@ fn a_dashboard_shows_hostile_names() {
         dir.penfuzz("--monitor dashboard --search random --max-time 2s -o out").arg("x\u{202e}\u{9b}32m.c").into();
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(slave).spawn().expect("penfuzz can be started");
-    // The command holds the other end as well.
+    // The command also holds the other end open.
     drop(command);
     let status = child.wait().expect("our own child can be waited for");
     let shown = reader.join().expect("the reader has no panic");
@@ -319,7 +319,7 @@ fn a_dashboard_shows_hostile_names() {
     assert!(!shown.contains(['\u{202e}', '\u{9b}']), "{shown:?}");
 }
 
-/// The window of the dashboard is closed while the campaign runs.
+/// The terminal window of the dashboard is closed while the campaign runs.
 #[test]
 fn a_dashboard_outlives_its_terminal() {
     let dir = Dir::new();

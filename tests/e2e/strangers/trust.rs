@@ -1,4 +1,4 @@
-//! Campaigns of strangers, and the cache.
+//! Campaigns from strangers, and the cache.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Dir, Penfuzz, Run, children, fixture, skip};
 
-/// What a stranger's library leaves behind when it is loaded.
+/// The file that a stranger's library creates when it is loaded.
 const TRACE: &str = "trace";
 
 /// A finished campaign in `out`.
@@ -22,12 +22,13 @@ fn campaign(dir: &Dir) {
     dir.fuzz(fixture("floats.c"), "").exits(0);
 }
 
-/// A library that leaves [`TRACE`] when anything loads it.
+/// Builds a library that creates [`TRACE`] when it is loaded.
 fn trap(dir: &Dir) -> PathBuf {
     let source = dir.file(
         "trap.c",
         format!(
-            "#include <stdio.h>\n__attribute__((constructor)) static void trap(void) {{ fclose(fopen(\"{}\", \"w\")); }}\n",
+            "#include <stdio.h>\n__attribute__((constructor)) static void trap(void) {{ fclose(fopen(\"{}\", \"w\")); \
+             }}\n",
             dir.path(TRACE).display()
         ),
     );
@@ -36,7 +37,7 @@ fn trap(dir: &Dir) -> PathBuf {
     library
 }
 
-/// Changes a JSON file as a stranger would write it.
+/// Changes a JSON file as a stranger could.
 fn edit(dir: &Dir, file: &str, change: impl FnOnce(&mut Value)) {
     let path = dir.path(file);
     let mut json: Value = serde_json::from_slice(&fs::read(&path).expect("the file is there")).expect("JSON");
@@ -44,7 +45,7 @@ fn edit(dir: &Dir, file: &str, change: impl FnOnce(&mut Value)) {
     fs::write(path, json.to_string()).expect("the file can be written");
 }
 
-/// Makes the campaign one on a library that a stranger has linked.
+/// Changes the campaign so that its target is a library that a stranger has linked.
 fn plant(dir: &Dir, library: &Path) {
     edit(dir, "out/campaign.json", |json| {
         json["linked"] = json!(library);
@@ -52,10 +53,10 @@ fn plant(dir: &Dir, library: &Path) {
     });
 }
 
-/// The commands that run the target which `campaign.json` names.
+/// The commands that run the target that `campaign.json` names.
 const COMMANDS: [&str; 3] = ["triage out", "cmin out", "merge out -o merged"];
 
-/// Every command refuses the campaign, names `named`, and runs nothing of it; with the user's consent it does.
+/// Every command must refuse the campaign, name `named`, and run none of its code; with the user's consent it must run.
 fn expect_consent_is_needed(dir: &Dir, named: &[&str]) {
     for command in COMMANDS {
         let run = dir.penfuzz(command).exits(2);
@@ -66,7 +67,7 @@ fn expect_consent_is_needed(dir: &Dir, named: &[&str]) {
         run.expect(!dir.path(TRACE).exists() && !dir.path("merged").exists(), "nothing runs, nothing is written");
     }
     for command in COMMANDS {
-        // An empty cache, so that each of them compiles.
+        // An empty cache, so that each command compiles.
         let cache = dir.path(command.replace(' ', "-"));
         dir.penfuzz(command).arg("--trust").env("XDG_CACHE_HOME", cache).run();
         assert!(dir.path(TRACE).exists(), "{command} --trust: the library would have left its trace before");
@@ -95,7 +96,7 @@ fn a_strangers_flags_do_not_reach_the_compiler() {
     expect_consent_is_needed(&dir, &[&flag, "floats.c", "would be compiled"]);
 }
 
-/// The user names the target, so nothing that the directory names is used.
+/// The user names the target, so the command ignores every target that the directory names.
 #[test]
 fn a_target_on_the_command_line_needs_no_consent() {
     let dir = Dir::new();
@@ -109,8 +110,7 @@ fn a_target_on_the_command_line_needs_no_consent() {
     assert!(!dir.path(TRACE).exists(), "the stranger's library is not loaded");
 }
 
-/// The usual way: no consent is needed for one's own campaign, also after it was moved, and after the cache was
-/// emptied.
+/// Ordinary use: the user's own campaign needs no consent, also after it was moved and after the cache was emptied.
 #[test]
 fn ones_own_campaign_is_trusted() {
     let dir = Dir::new();
@@ -132,7 +132,7 @@ fn a_campaign_of_another_machine_needs_consent_until_it_is_resumed() {
     let there = |arguments: &str| dir.penfuzz(arguments).env("XDG_STATE_HOME", dir.path("state"));
     there("cmin out").exits(2).says("was not written by penfuzz of this user on this machine");
     there("cmin out --trust").exits(0);
-    // The command line names the target, so its description is the user's own again.
+    // The command line names the target, so the campaign's description counts as the user's own again.
     there("-o out").arg(fixture("floats.c")).exits(0);
     there("cmin out").exits(0);
     let mode = fs::metadata(dir.path("state/penfuzz/key")).expect("there is a key").mode();
@@ -152,7 +152,8 @@ fn the_owner_of_a_foreign_campaign_is_named() {
 
 const SECRET: &str = "hunter2-is-the-password";
 
-/// A report names any file of the machine; its content must not get into a page that may be published.
+/// A report may name any file of the machine. The content of such a file must not be copied into a page that may be
+/// published.
 #[test]
 fn a_strangers_report_discloses_no_file() {
     let dir = Dir::new();
@@ -175,7 +176,7 @@ fn a_strangers_report_discloses_no_file() {
     }
 }
 
-/// One's own report shows its source, until it changes.
+/// The user's own report shows its source until the source changes.
 #[test]
 fn the_source_is_shown_as_it_was() {
     let dir = Dir::new();
@@ -191,7 +192,8 @@ fn the_source_is_shown_as_it_was() {
     assert!(!page().contains("a remark") && !page().contains("secret now"), "not what was tested");
 }
 
-/// Writing the pages of a campaign again runs nothing of it; the examination of exceptions does, with consent only.
+/// Writing the pages of a campaign again runs none of its code. The examination of exceptions runs it, and needs
+/// consent.
 #[test]
 fn a_report_runs_nothing() {
     let dir = Dir::new();
@@ -207,7 +209,7 @@ fn a_report_runs_nothing() {
     assert!(dir.path(TRACE).exists(), "the library would have left its trace before");
 }
 
-/// A cache of this test alone, in which one target was compiled.
+/// Creates a cache for this test only, in which one target was compiled.
 fn own_cache(dir: &Dir) -> PathBuf {
     dir.file("own.c", "int own(double x) { return x > 1.0; }");
     with_cache(dir).exits(0);
@@ -227,7 +229,7 @@ fn with_extension(directory: &Path, extension: &str) -> PathBuf {
     entries.into_iter().find(|p| p.extension().is_some_and(|e| e == extension)).expect("such a file")
 }
 
-/// Others can have put a plugin or a target into it.
+/// Other users could have put a plugin or a target into such a cache.
 #[test]
 fn a_cache_that_others_can_write_is_refused() {
     let dir = Dir::new();
@@ -263,12 +265,12 @@ fn a_target_that_others_could_write_is_compiled_again() {
     again().exits(0);
     with_cache(&dir).exits(0);
     assert!(!dir.path(TRACE).exists(), "the planted target is not loaded");
-    // The directory of one's own campaign, in a cache that others can write.
+    // The directory of the user's own campaign, in a cache that others can write.
     set_mode(&dir.path("cache/penfuzz/targets"), 0o777);
     again().exits(1).says("other users can write");
 }
 
-/// What is run later must not depend on the umask.
+/// The permissions of files that are executed later must not depend on the umask.
 #[test]
 fn with_umask_0_others_can_write_nothing() {
     let dir = Dir::new();
@@ -287,7 +289,7 @@ fn expect_closed(path: &Path) {
     }
 }
 
-/// A compiler that waits for ever, because it includes a FIFO to which nobody writes.
+/// Sends a signal to penfuzz while its compiler waits for ever: the source includes a FIFO to which nobody writes.
 fn interrupted_compilation(dir: &Dir, signal: i32) -> Run<'_> {
     dir.file("own.c", "#include \"slow.h\"\nint own(double x) { return x > 1.0; }");
     let _ = fs::remove_file(dir.path("slow.h"));

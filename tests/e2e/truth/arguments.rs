@@ -1,4 +1,4 @@
-//! The memory that pointer arguments point to: each block lies apart, and an access beside a block is a crash.
+//! The memory behind pointer arguments: each block lies apart, and an access outside a block is a crash.
 
 use penfuzz_report::{Finding, Report};
 
@@ -12,7 +12,7 @@ fn campaign<'a>(dir: &'a Dir, source: &str, arguments: &str, status: i32) -> (Ru
     (run, report)
 }
 
-/// Branches that one of the tests takes, and all.
+/// Returns the number of branches that one of the tests takes, and of all branches.
 fn taken_by_tests(report: &Report) -> (usize, usize) {
     let mut taken: Vec<_> = report.tests.iter().flat_map(|t| &t.covers).collect();
     taken.sort_unstable();
@@ -28,7 +28,7 @@ fn only_crash<'r>(run: &Run, report: &'r Report, text: &str) -> &'r Finding {
     crash
 }
 
-/// Its replay ends in the same way: exit status 3 and the same reason.
+/// The replay must end in the same way: exit status 3 and the same reason.
 fn expect_replay(dir: &Dir, finding: &Finding) {
     let run = dir.penfuzz("replay target.c").arg(dir.path("out").join(&finding.file)).exits(3);
     run.expect(run.stdout.contains(&finding.reason), &format!("`{}` again", finding.reason));
@@ -106,8 +106,8 @@ fn two_arguments_are_apart() {
     run.expect(taken_by_tests(&report) == (4, 4), "all branches have tests");
 }
 
-/// Placement changes nothing for functions that use their arguments as they should: values of each size, two values (as
-/// Fdlibm's `__ieee754_rem_pio2` writes), a structure.
+/// The placement of blocks does not affect functions that use their arguments correctly: values of each size, two
+/// values (which Fdlibm's `__ieee754_rem_pio2` writes), a structure.
 #[test]
 fn results_behind_pointers_are_as_before() {
     let dir = Dir::new();

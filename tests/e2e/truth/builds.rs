@@ -1,5 +1,5 @@
-//! penfuzz works with what a build has: libraries that are shared or instrumented, symbols that nothing defines,
-//! sources that do not compile, the commands of a build, and names of C++.
+//! penfuzz works with the parts of a build: shared or instrumented libraries, undefined symbols, sources that do not
+//! compile, compilation databases, and C++ names.
 
 use std::{fs, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Dir, Run, pen_cc};
 
-/// Builds and runs the emitted tests by the printed commands.
+/// Builds and runs the emitted tests with the printed commands; returns the report.
 fn tests_pass(dir: &Dir, run: &Run, out: &str) -> Report {
     let report = dir.report(out);
     let program = report.test_program.clone().expect("commands");
@@ -20,7 +20,7 @@ fn tests_pass(dir: &Dir, run: &Run, out: &str) -> Report {
     report
 }
 
-/// What `penfuzz functions` prints, this function among it.
+/// Returns what `penfuzz functions` prints, which must contain this function.
 fn lists(dir: &Dir, arguments: &str, function: &str) -> String {
     let run = dir.penfuzz("functions").args(arguments).exits(0);
     run.expect(run.stdout.contains(function), function);
@@ -53,10 +53,12 @@ fn a_shared_library_is_found_again() {
 #[test]
 fn a_function_with_a_name_of_the_c_library_is_called() {
     let dir = Dir::new();
-    // The program includes the source, because of the type. gcc knows better what a square root is.
+    // The type makes the test program include the source. gcc would otherwise replace the call by its built-in square
+    // root.
     dir.file(
         "own.c",
-        "long double sqrtl(long double x) {\n    if (x > 16) return 1;\n    if (x < 0) return 2;\n    return x / 3;\n}\n",
+        "long double sqrtl(long double x) {\n    if (x > 16) return 1;\n    if (x < 0) return 2;\n    return x / 3;\n\
+         }\n",
     );
     let run = dir.fuzz("own.c", "-f sqrtl").exits(0);
     let report = tests_pass(&dir, &run, "out");
@@ -78,7 +80,7 @@ fn an_archive_of_pen_cc_gives_tests_their_sources() {
     let run = dir.fuzz("user.c", "-f user --lib libhelper.a --scope calls").exits(0);
     let report = tests_pass(&dir, &run, "out");
     run.expect(report.branches.covered == 4, &format!("4 branches covered: {:?}", report.branches));
-    // The archive itself is a target, too.
+    // The archive itself can be a target, too.
     let run = dir.penfuzz("libhelper.a -f helper -o whole").exits(0);
     tests_pass(&dir, &run, "whole");
     lists(&dir, "libhelper.a", "int helper(int n)");
@@ -135,13 +137,13 @@ fn a_crash_is_replayed_from_its_campaign() {
     triage.expect(command == format!("replay out/{crash}"), &format!("a short command, is {command}"));
     let run = dir.penfuzz("replay").arg(dir.path("out").join(&crash)).exits(3);
     run.expect(run.stdout.contains("SIGSEGV") && run.stdout.contains("user ("), "the crash");
-    // The source as it is now.
+    // The replay uses the current source.
     dir.file("user.c", "int user(int n) { return n == 77; }\n");
     dir.penfuzz("replay").arg(dir.path("out").join(&crash)).exits(0);
     dir.penfuzz("replay user.c").exits(2).says("is no input of a campaign");
 }
 
-/// The hooks are called with a pointer that nobody can read.
+/// The function calls a hook with an invalid pointer.
 #[test]
 fn a_fault_in_the_runtime_is_named_after_its_caller() {
     let dir = Dir::new();
@@ -192,7 +194,7 @@ fn names_of_cxx_have_their_scopes() {
     }
 }
 
-/// The suite that is generated, and the names of its targets.
+/// Generates a suite; returns its text and the names of its targets.
 fn suite(dir: &Dir, arguments: &str) -> (String, Vec<String>) {
     dir.penfuzz("generate").args(arguments).args("-o suite.toml").exits(0);
     let text = fs::read_to_string(dir.path("suite.toml")).expect("the suite");
@@ -201,7 +203,7 @@ fn suite(dir: &Dir, arguments: &str) -> (String, Vec<String>) {
     (text, names)
 }
 
-/// All targets of the suite are covered.
+/// All targets of the suite must be covered.
 fn suite_runs(dir: &Dir) {
     let run = dir.penfuzz("suite suite.toml -o all --max-evals 20000 --json -q").exits(0);
     let rows: Value = serde_json::from_str(&run.stdout).expect("JSON");
@@ -219,7 +221,11 @@ fn a_suite_survives_files_that_do_not_compile() {
     );
     dir.file("src/bad.c", "int bad(int n) { return n > ; }\n");
     dir.file("src/worse.c", "#include \"generated.h\"\n");
-    dir.file("recipe.toml", "name = \"x\"\nsources = \"src\"\n[build]\nflags = [\"-w\", \"-std=c89\"]\n[generate]\nfiles = [\"*.c\"]\nfunctions = [\"good\", \"bad\"]\n");
+    dir.file(
+        "recipe.toml",
+        "name = \"x\"\nsources = \"src\"\n[build]\nflags = [\"-w\", \"-std=c89\"]\n[generate]\n\
+                             files = [\"*.c\"]\nfunctions = [\"good\", \"bad\"]\n",
+    );
     let run = dir.penfuzz("generate recipe.toml").exits(0);
     for file in ["bad.c", "worse.c"] {
         run.expect(run.stderr.contains(&format!("{file} does not compile and is left out: ")), file);
@@ -234,7 +240,11 @@ fn a_suite_survives_files_that_do_not_compile() {
 fn a_suite_is_generated_from_the_commands_of_a_build() {
     let dir = Dir::new();
     dir.file("src/a.c", "#include <limit.h>\nint a(int n) { return n > LIMIT ? 1 : LOWEST; }\n");
-    dir.file("src/sub/b.c", "int a(int);\nstatic int twice(int n) { return n < LOWEST ? 2 : 0; }\nint b(int n) { return n > 5 ? a(n) : twice(n); }\n");
+    dir.file(
+        "src/sub/b.c",
+        "int a(int);\nstatic int twice(int n) { return n < LOWEST ? 2 : 0; }\n\
+                             int b(int n) { return n > 5 ? a(n) : twice(n); }\n",
+    );
     dir.file("src/main.c", "int b(int);\nint main(void) { return b(1); }\n");
     dir.file("src/bad.c", "int bad(int n) { return n > ; }\n");
     dir.file("include/limit.h", "#define LIMIT 12\n");
@@ -251,8 +261,12 @@ fn a_suite_is_generated_from_the_commands_of_a_build() {
     assert_eq!(names, ["a", "b"], "{text}");
     assert!(text.contains("-DLOWEST=(-7)"), "{text}");
     suite_runs(&dir);
-    // The same by a recipe, with static functions.
-    dir.file("recipe.toml", "name = \"x\"\nsources = \"src\"\n[build]\nsupport = [\"a.c\"]\n[generate]\ncompile_commands = \"build/compile_commands.json\"\nstatic = true\n");
+    // The same with a recipe, including static functions.
+    dir.file(
+        "recipe.toml",
+        "name = \"x\"\nsources = \"src\"\n[build]\nsupport = [\"a.c\"]\n[generate]\n\
+                             compile_commands = \"build/compile_commands.json\"\nstatic = true\n",
+    );
     let (text, names) = suite(&dir, "recipe.toml");
     assert_eq!(names, ["a", "twice", "b"], "{text}");
     assert!(text.contains("function = \"b.c:twice\"\nstatic = true\n"), "{text}");

@@ -16,7 +16,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The number in an attribute of the root element.
+/// Returns the number in an attribute of the root element.
 fn figure(document: &roxmltree::Document, name: &str) -> usize {
     let value = document.root_element().attribute(name).unwrap_or_else(|| panic!("no {name}"));
     value.parse().unwrap_or_else(|e| panic!("{name}={value}: {e}"))
@@ -32,7 +32,7 @@ fn coverage_below_the_limit_is_status_4() {
     let branches = dir.report("out").branches;
     let share = (1e4 * branches.covered as f64 / branches.total as f64).floor() / 100.0;
     run.says(&format!("branch coverage {share:.2} % is below --fail-under 100"));
-    // All is not less than the limit.
+    // Full coverage is not less than the limit of 100 %.
     dir.fuzz(fixture("floats.c"), "--fresh -q --fail-under 100%").exits(0);
 }
 
@@ -135,7 +135,7 @@ fn cobertura_agrees_with_lcov() {
             for (name, key) in pairs {
                 run.expect(figure(document, name) == sum(key), name);
             }
-            // The paths lead to the source.
+            // The paths must resolve to the source.
             let base = root.descendants().find(|n| n.has_tag_name("source")).and_then(|n| n.text()).expect("a source");
             let class = root.descendants().find(|n| n.has_tag_name("class")).expect("a class");
             let path = Path::new(base).join(class.attribute("filename").expect("a filename"));
@@ -160,7 +160,7 @@ file = "broken.c"
 function = "broken"
 "#;
 
-/// A suite of a function that is covered, one that crashes, and one that does not compile.
+/// Creates a suite of a function that is covered, one that crashes, and one that does not compile.
 fn mixed() -> Dir {
     let dir = Dir::new();
     for name in ["floats.c", "segv.c", "broken.c"] {

@@ -1,4 +1,4 @@
-//! Outcomes are those of the source, and the branches are those that gcov counts.
+//! Outcomes have the meaning of the source, and the branches are those that gcov counts.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
@@ -77,7 +77,7 @@ int pick(int k, int v)
 }
 ";
 
-/// The number of branches of each function that gcov counts.
+/// Returns the number of branches of each function that gcov counts.
 fn counted_by_gcov(dir: &Dir, source: &Path) -> BTreeMap<String, usize> {
     dir.other(Command::new("gcc").args(["--coverage", "-O0", "-w", "-c", "-o", "counted.o"]).arg(source));
     let text = dir.other(Command::new("gcov").args(["-b", "-c", "--json-format", "--stdout", "counted.gcno"]));
@@ -112,7 +112,7 @@ fn stored_conditions_have_the_branches_that_gcov_counts() {
     }
 }
 
-/// The input that takes the last operand's outcome is searched for, and found.
+/// The last operand is a goal: the search finds inputs for both of its outcomes.
 #[test]
 fn the_last_operand_of_a_stored_condition_is_searched() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! The emitted test program, built by the command in its first lines, and counted by gcov.
+//! The emitted test program, built by the command in its first lines, with gcov's counts.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use penfuzz_report::{End, Report};
 
 use crate::support::{Dir, Run, open_branches, pen_cc};
 
-/// What the program's own command prints, and its exit status. It is run where the program lies.
+/// Runs the program's own command in the program's directory; returns its output and exit status.
 fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
     let text = fs::read_to_string(dir.path("out/tests").join(name)).expect("there is a test program");
     let command = text.lines().find_map(|l| l.strip_prefix(" *   ")).expect("its head has a command");
@@ -15,8 +15,8 @@ fn follow_the_header(dir: &Dir, name: &str) -> (String, Option<i32>) {
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// gcov's figures of the line `of … Taken at least once`: as many branches as the report has, and as many taken as it
-/// claims. In the file, only the function under test has branches.
+/// gcov's line `of … Taken at least once` must have the report's figures: the number of branches, and of those that it
+/// claims as covered. In the file, only the function under test has branches.
 fn expect_same_count(run: &Run, report: &Report, printed: &str) {
     let (covered, total) = (report.branches.covered, report.branches.total);
     if total == 0 {
@@ -27,7 +27,7 @@ fn expect_same_count(run: &Run, report: &Report, printed: &str) {
     run.expect(!printed.contains("FAILED"), &format!("no failed check in\n{printed}"));
 }
 
-/// Fuzzes a source, whose emitted program must build, succeed, and take what the report claims.
+/// Fuzzes a source. The emitted program must build, succeed, and take the branches that the report claims.
 fn claims_hold(name: &str, source: &str, arguments: &str, status: i32) -> (Report, String) {
     let dir = Dir::new();
     let target = dir.file(name, source);
@@ -46,7 +46,7 @@ fn ends(report: &Report) -> Vec<u8> {
     all
 }
 
-/// Each of the four calls ends a path; one status is larger than a parent sees.
+/// Each of the four calls ends a path; one status exceeds the range that a parent process sees.
 const EXITS: &str = "#include <stdlib.h>
 #include <unistd.h>
 int checked(int n, double x) {
@@ -81,7 +81,7 @@ fn a_cxx_function_that_exits_is_counted() {
     assert_eq!((report.branches.covered, ends(&report)), (10, vec![2, 3, 4, 5]), "{printed}");
 }
 
-/// An exit status that the campaign did not see is a failed check.
+/// An exit status different from the one in the campaign is a failed check.
 #[test]
 fn another_exit_status_fails() {
     let dir = Dir::new();
@@ -93,7 +93,7 @@ fn another_exit_status_fails() {
     run.expect(printed.contains("exit status = 6\n  FAILED: no exit with status 2"), &format!("why in\n{printed}"));
 }
 
-/// What only inputs that crash take is a figure of its own, in every report.
+/// Branches that only crashing inputs take have their own figure in every report.
 #[test]
 fn covered_only_by_a_crash_is_kept_apart() {
     let source = "#include <stdlib.h>
@@ -128,7 +128,7 @@ fn every_report_names_what_only_crashes_cover() {
     run.expect(page.contains("1 covered only by inputs that crash") && page.contains("<b class=\"crash\""), &page);
 }
 
-/// One kept input, with its result.
+/// The test consists of one kept input with its result.
 #[test]
 fn a_function_without_branches_has_a_test() {
     let dir = Dir::new();
@@ -143,7 +143,7 @@ fn a_function_without_branches_has_a_test() {
     run.expect(status == Some(1) && printed.contains("FAILED: result is not -0x1p+0 (-1)"), &printed);
 }
 
-/// Results, outputs and errno that another version of the function gets wrong.
+/// The tests detect results, outputs and errno that another version of the function gets wrong.
 #[test]
 fn results_are_checked_by_their_bits() {
     let source = "#include <errno.h>
@@ -179,7 +179,7 @@ double f(double x, float *half, struct pair *out) {
     }
 }
 
-/// `--ulp` allows as many floats between, and no infinity for a number.
+/// `--ulp` allows this number of floats between result and expected value, but not an infinity instead of a number.
 #[test]
 fn a_tolerance_is_in_floats() {
     let source = "#include <math.h>\ndouble f(double x) { return x > 1 ? nextafter(3, 3) : INFINITY; }\n";
@@ -200,15 +200,15 @@ fn a_tolerance_is_in_floats() {
     run.expect(status == Some(1), &format!("an infinity is no number:\n{printed}"));
 }
 
-/// What a shell prints for a command of `test_program` in the output directory, and its exit status.
+/// Runs a command of `test_program` in the output directory; returns its output and exit status.
 fn in_output(dir: &Dir, command: &str) -> (String, Option<i32>) {
     let run = Command::new("sh").args(["-c", command]).current_dir(dir.path("out")).output().expect("sh runs");
     let printed = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// The three commands of `report.json` work in the output directory, and leave gcov's files there; nothing of penfuzz
-/// is in the program.
+/// The three commands of `report.json` must work in the output directory and write gcov's files there. The program must
+/// not contain any of penfuzz's code.
 fn expect_commands(dir: &Dir, run: &Run) -> String {
     let report = dir.report("out");
     let commands = report.test_program.as_ref().expect("the report has commands");
@@ -234,7 +234,8 @@ fn the_commands_for_one_source_work_in_the_output_directory() {
     dir.file("other.c", "double scale(double x) { return 2 * x; }\n");
     let target = dir.file(
         "f.c",
-        "#include <limit.h>\ndouble scale(double);\ndouble f(double x, long long n) {\n  if (scale(x) > LIMIT + N && n == 77) return 1;\n  return 2;\n}\n",
+        "#include <limit.h>\ndouble scale(double);\ndouble f(double x, long long n) {\n  \
+         if (scale(x) > LIMIT + N && n == 77) return 1;\n  return 2;\n}\n",
     );
     let run = dir.fuzz(&target, "--with other.c --function f --cflag -Iinc --cflag -DN=3").exits(0);
     let text = expect_commands(&dir, &run);
@@ -260,14 +261,18 @@ fn cxx_names_overloads_and_references_are_called_as_they_are() {
     run.expect(text.contains("n::f(in1_x, penfuzz_at(in2_limit)"), &text);
 }
 
-/// A project of two directories with a generated header, an option that it needs, and a library: pen-cc has noted all
-/// of it.
+/// A project of two directories with a generated header, a required option, and a library: pen-cc has recorded all of
+/// it.
 #[test]
 fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
     let dir = Dir::new();
     dir.file("src/api.h", "double api(double x, int n);\n");
-    dir.file("src/api.c", "#include \"api.h\"\n#include \"config.h\"\nstatic int inner(int n) { return n + SECRET; }\n\
-                          double helper(double);\ndouble api(double x, int n) { if (helper(x) > 4.5) return inner(n); return x; }\n");
+    dir.file(
+        "src/api.c",
+        "#include \"api.h\"\n#include \"config.h\"\nstatic int inner(int n) { return n + SECRET; }\n\
+                          double helper(double);\ndouble api(double x, int n) { if (helper(x) > 4.5) return inner(n); \
+                          return x; }\n",
+    );
     dir.file(
         "src/helper.c",
         "#include <zlib.h>\ndouble helper(double x) { return x == WANTED ? 5 : crc32(0, 0, 0); }\n",
@@ -296,7 +301,7 @@ fn a_linked_project_is_built_again_from_what_pen_cc_has_noted() {
     }
 }
 
-/// The flags of one call would stay raised for the next.
+/// Otherwise the flags that one call raises would stay raised for the next.
 #[test]
 fn exception_flags_of_one_test_do_not_reach_the_next() {
     let source = "#include <fenv.h>

@@ -5,8 +5,8 @@ use penfuzz_report::Report;
 
 use crate::support::Dir;
 
-/// Fuzzes `lib.cc`, with `lib.h` beside it. All branches must be covered, and the emitted tests build, hold, and are
-/// counted by gcov.
+/// Fuzzes `lib.cc`, with `lib.h` next to it. All branches must be covered, and the emitted tests must build and pass
+/// with the same count by gcov.
 fn covers_all(header: &str, source: &str, arguments: &str) -> Report {
     let dir = Dir::new();
     dir.file("lib.h", header);
@@ -67,7 +67,7 @@ fn behind_pointers_and_references() {
     covers_all("", &source, "--test-format googletest");
 }
 
-/// Of overloads the one with the type of the parameter is called, and of no other enumeration.
+/// The test calls the overload with the type of the parameter, not one with another enumeration.
 #[test]
 fn overloads() {
     let source = format!(
@@ -82,7 +82,7 @@ int f(unsigned n) {{ if (n == 5) return 4; return 5; }}
     }
 }
 
-/// In a namespace without a name, in a class, and without a name but that of a typedef.
+/// Enumerations in an unnamed namespace, in a class, and with a typedef as their only name.
 #[test]
 fn wherever_they_are_defined() {
     let source = "namespace { enum local { one, two = 6 }; }
@@ -93,7 +93,8 @@ template struct box<int>;
 int uses(int x) { typed t = four; return a(x > 1 ? one : two, &t); }
 ";
     covers_all("", source, "--function a");
-    let source = "class set { public: enum class in { none, all = 4 }; static in f(in i) { return i == in::all ? in::none : i; } };
+    let source = "class set { public: enum class in { none, all = 4 }; static in f(in i) { \
+                  return i == in::all ? in::none : i; } };
 int uses(int i) { return int(set::f(set::in(i))); }
 ";
     covers_all("", source, "--function set::f");

@@ -1,5 +1,5 @@
-//! `--test-format`: the emitted tests in each framework are built, run and counted with the real framework, by the
-//! printed commands and by the fragments for make, `CMake` and Meson; and they fail when the function is another one.
+//! `--test-format`: the emitted tests are built, run and counted with each real framework, by the printed commands and
+//! by the fragments for make, `CMake` and Meson; and they fail when the function changes.
 
 use std::{fs, path::Path, process::Command, sync::OnceLock};
 
@@ -7,7 +7,7 @@ use penfuzz_report::{End, Report};
 
 use crate::support::{Dir, Run, skip};
 
-/// The directory of Unity's source, which is fetched once.
+/// Returns the directory of Unity's source, which is fetched once.
 fn unity() -> &'static str {
     static UNITY: OnceLock<String> = OnceLock::new();
     UNITY.get_or_init(|| {
@@ -19,7 +19,7 @@ fn unity() -> &'static str {
     })
 }
 
-/// Is the framework there? In CI it must be.
+/// Whether the framework is installed. In CI it must be.
 fn has_framework(format: &str) -> bool {
     let header = match format {
         "googletest" => "gtest/gtest.h",
@@ -36,7 +36,7 @@ fn has_framework(format: &str) -> bool {
     is_there
 }
 
-/// What a shell prints for a command in a directory of the test, and its exit status.
+/// Runs a command in a directory of the test; returns its output and exit status.
 fn shell(dir: &Dir, place: &str, command: &str) -> (String, Option<i32>) {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(dir.path(place)).env("UNITY", unity());
@@ -45,20 +45,21 @@ fn shell(dir: &Dir, place: &str, command: &str) -> (String, Option<i32>) {
     (format!("{command}\n{printed}"), run.status.code())
 }
 
-/// The command must succeed; what it prints.
+/// The command must succeed; returns its output.
 fn succeeds(dir: &Dir, run: &Run, place: &str, command: &str) -> String {
     let (printed, status) = shell(dir, place, command);
     run.expect(status == Some(0), &format!("exit status 0:\n{printed}"));
     printed
 }
 
-/// The text of the test program.
+/// Returns the text of the test program.
 fn text(dir: &Dir) -> String {
     let file = dir.report("out").test_program.expect("the report has commands").file;
     fs::read_to_string(dir.path("out").join(file)).expect("there is a test program")
 }
 
-/// Fuzzes a target; the emitted tests, built with gcov's counters, succeed, and its figures are those of the report.
+/// Fuzzes a target. The emitted tests, built with gcov's counters, must succeed, and gcov's figures must be those of
+/// the report.
 fn succeeds_and_counts(dir: &Dir, target: &Path, format: &str, arguments: &str, status: i32) -> Report {
     let run = dir.fuzz(target, &format!("--fresh --test-format {format} {arguments}")).exits(status);
     let report = dir.report("out");
@@ -73,7 +74,7 @@ fn succeeds_and_counts(dir: &Dir, target: &Path, format: &str, arguments: &str, 
     report
 }
 
-/// The commands `build` and `run` do what they say.
+/// The commands `build` and `run` must work.
 fn builds_and_runs(dir: &Dir, report: &Report) {
     let run = dir.penfuzz("--version").exits(0);
     let commands = report.test_program.as_ref().expect("the report has commands");
@@ -81,7 +82,7 @@ fn builds_and_runs(dir: &Dir, report: &Report) {
     succeeds(dir, &run, "out", &commands.run);
 }
 
-/// make, `CMake` and Meson build and run the tests, each from a project that includes the directory as it is.
+/// make, `CMake` and Meson must build and run the tests, each from a project that includes the unchanged directory.
 fn fragments_work(dir: &Dir) {
     let run = dir.penfuzz("--version").exits(0);
     succeeds(dir, &run, "out/tests", "make -s check && make -s clean");
@@ -98,14 +99,13 @@ fn fragments_work(dir: &Dir) {
     run.expect(printed.lines().any(|l| l.starts_with("Ok:") && l.trim_end().ends_with(" 1")), &printed);
 }
 
-/// gcc and clang have no warning on the program, at a level at which they look for unused and uninitialized things.
+/// gcc and clang must not warn about the program, at a level that includes unused and uninitialized variables.
 fn has_no_warnings(dir: &Dir, report: &Report) {
     let run = dir.penfuzz("--version").exits(0);
     let file = &report.test_program.as_ref().expect("the report has commands").file;
     let flags = report.header.as_ref().map_or(String::new(), |h| h.flags.join(" "));
     for compiler in ["gcc", &clang()] {
-        // gcc looks for uninitialized variables when it optimizes only, which takes a quarter of a minute for Catch2's
-        // header.
+        // gcc detects uninitialized variables only when it optimizes, which takes 15 s for Catch2's header.
         let level = if report.test_format.name() == "catch2" { "-fsyntax-only" } else { "-O2 -c -o /dev/null" };
         let warnings = format!("-Wall -Wextra -Wpedantic -Werror {level}");
         let command = format!("{compiler} {warnings} {flags} -I\"$UNITY\" $(pkg-config --cflags check) {file}");
@@ -113,12 +113,12 @@ fn has_no_warnings(dir: &Dir, report: &Report) {
     }
 }
 
-/// The clang that penfuzz uses.
+/// Returns the clang that penfuzz uses.
 fn clang() -> String {
     penfuzz_cc::find_clang(penfuzz_cc::Language::C).expect("penfuzz has a clang").display().to_string()
 }
 
-/// Every kind of value, and every end.
+/// Every kind of value, and every way in which a call can end.
 const LIBRARY: &str = "#include \"lib.h\"
 #include <math.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ int lib_f(double x, float *half, struct pair *out, unsigned char *small);
 double lib_g(double);
 ";
 
-/// Changes of the library that a test must notice.
+/// Changes of the library that a test must detect.
 const CHANGES: [(&str, &str); 9] = [
     ("*half = -0.0f", "*half = 0.0f"),
     ("exit(7)", "exit(8)"),
@@ -160,7 +160,7 @@ const CHANGES: [(&str, &str); 9] = [
     ("return -1", "return 1"),
 ];
 
-/// The steps of the build that have to do with a source again.
+/// Returns the steps of the build that compile a source, and the last step.
 fn rebuild(build: &str, source: &str) -> String {
     let steps: Vec<_> = build.split(" && ").collect();
     let (last, others) = steps.split_last().expect("there is a step");
@@ -168,7 +168,7 @@ fn rebuild(build: &str, source: &str) -> String {
     again.chain([last]).copied().collect::<Vec<_>>().join(" && ")
 }
 
-/// Each of the changes to a source makes the built program fail.
+/// Each of the changes to a source must make the built program fail.
 fn notices(dir: &Dir, source: &str, text: &str, changes: &[(&str, &str)]) {
     let run = dir.penfuzz("--version").exits(0);
     let commands = dir.report("out").test_program.expect("the report has commands");
@@ -243,18 +243,18 @@ fn a_library_in_check() {
     library_in("check");
 }
 
-/// Formats that need a framework, as far as they are there. Not Catch2, where a compilation takes 10 s: its tests are
-/// C++ as those of `GoogleTest`, and have the bodies of those of Unity.
+/// The installed formats that need a framework. Without Catch2, where a compilation takes 10 s: its tests are C++ like
+/// those of `GoogleTest`, and have the bodies of those of Unity.
 fn frameworks() -> impl Iterator<Item = &'static str> {
     ["googletest", "unity", "cmocka", "check"].into_iter().filter(|format| has_framework(format))
 }
 
-/// Catch2, if it is there.
+/// Returns Catch2 if it is installed.
 fn catch2() -> Option<&'static str> {
     Some("catch2").filter(|format| has_framework(format))
 }
 
-/// C++ cannot include a C source as it is: this one converts `void *`.
+/// C++ cannot include every C source unchanged: this one converts `void *` implicitly.
 #[test]
 fn static_functions_of_c() {
     let source = "#include <stdlib.h>
@@ -291,7 +291,7 @@ int main(void) { long out; struct pair p; return apart(1, &out, &p, 1); }
     }
 }
 
-/// An overload in a namespace, declared by a header: also the frameworks of C call it.
+/// An overload in a namespace, declared by a header; C frameworks call it, too.
 #[test]
 fn overloads_of_cxx() {
     for format in frameworks().chain(catch2()).chain(["plain"]) {
@@ -299,8 +299,10 @@ fn overloads_of_cxx() {
         dir.file("lib.h", "namespace n { int f(int x); bool f(double x, const double &limit, double &out); }\n");
         let target = dir.file(
             "lib.cc",
-            "#include \"lib.h\"\n#include <cstdlib>\nnamespace n {\nint f(int x) { return x; }\nbool f(double x, const double &limit, double &out) {
-               out = x;\n  if (x > limit && x < 7.5) return true;\n  if (x == 99.5) std::abort();\n  return false;\n} }\n",
+            "#include \"lib.h\"\n#include <cstdlib>\nnamespace n {\nint f(int x) { return x; }\n\
+             bool f(double x, const double &limit, double &out) {
+               out = x;\n  if (x > limit && x < 7.5) return true;\n  if (x == 99.5) std::abort();\n  return false;\n\
+                 } }\n",
         );
         let report = succeeds_and_counts(&dir, &target, format, "--function _ZN1n1fEdRKdRd", 3);
         let header = report.header.as_ref().map(|h| h.includes.clone());
@@ -316,7 +318,8 @@ fn overloads_of_cxx() {
 /// Each test begins with the variables of a fresh process.
 #[test]
 fn functions_that_keep_values() {
-    let source = "#include \"lib.h\"\nstatic int calls;\nint step(int n) { calls++; if (n > 100) return calls; if (n < -5) return 10 * calls; return 0; }\n";
+    let source = "#include \"lib.h\"\nstatic int calls;\nint step(int n) { calls++; if (n > 100) return calls; \
+                  if (n < -5) return 10 * calls; return 0; }\n";
     for format in frameworks() {
         let dir = Dir::new();
         dir.file("lib.h", "int step(int n);\n");
@@ -329,7 +332,7 @@ fn functions_that_keep_values() {
     }
 }
 
-/// A C++ exception, in every framework; another type fails.
+/// A C++ exception passes in every framework; an exception of another type fails.
 #[test]
 fn functions_that_throw() {
     let source = "#include <stdexcept>\nint f(int n) { if (n == 77) throw std::range_error(\"n\"); return n > 5; }\n";
@@ -350,11 +353,12 @@ fn functions_that_throw() {
     }
 }
 
-/// A rounding mode, and the bytes of a harness.
+/// A rounding mode, and the input bytes of a harness.
 #[test]
 fn modes_and_bytes() {
     let source = "double lib_h(double x) { if (1 / x > 0.1) return x / 3; return -x / 7; }\n";
-    let harness = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { if (n > 2 && d[1] == 9) return 1; return 0; }\n";
+    let harness = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { \
+                   if (n > 2 && d[1] == 9) return 1; return 0; }\n";
     for format in frameworks() {
         let dir = Dir::new();
         let target = dir.file("lib.c", source);
@@ -366,7 +370,7 @@ fn modes_and_bytes() {
     }
 }
 
-/// The tests of another format are removed; files of the user are not.
+/// The tests of another format are removed; the user's files are not.
 #[test]
 fn a_campaign_that_goes_on_in_another_format() {
     let dir = Dir::new();
@@ -383,7 +387,7 @@ fn a_campaign_that_goes_on_in_another_format() {
     assert_eq!(names(), [&fragments[..], &["test_apart.c"]].concat());
 }
 
-/// A suite has one format for all, which the command line overrides; gcov's count is the same.
+/// A suite has one format for all targets, which the command line overrides; gcov's count is the same.
 #[test]
 fn suites_have_a_format() {
     let dir = Dir::new();

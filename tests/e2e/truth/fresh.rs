@@ -1,5 +1,5 @@
-//! What an evaluation owes to earlier calls, by state that cannot be restored, is not covered: each kept input is
-//! replayed in a fresh process, and gcov counts the same on the emitted tests.
+//! Branches that an evaluation takes only because of earlier calls, through state that cannot be restored, do not count
+//! as covered: each kept input is replayed in a fresh process, and gcov counts the same on the emitted tests.
 
 use std::{path::Path, process::Command};
 
@@ -12,7 +12,8 @@ use crate::{
 
 const OPTIONS: &str = "-f subject --max-evals 200000";
 
-/// Covered branches, those that depend on earlier calls, and all; the statuses agree with the figures.
+/// Returns the numbers of covered branches, of branches that depend on earlier calls, and of all branches. The statuses
+/// of the branches must agree with these figures.
 fn figures(report: &Report) -> (usize, usize, usize) {
     let branches = || report.sites.iter().flat_map(|s| &s.branches);
     let b = report.branches;
@@ -28,7 +29,7 @@ fn figures_of(dir: &Dir, target: &Path, options: &str) -> (usize, usize, usize) 
     figures(&dir.report("out"))
 }
 
-/// The figures for a C text, after gcov has counted as much on its tests.
+/// Returns the figures for a C text, after checking that gcov counts the same on its tests.
 fn claimed(text: &str) -> (usize, usize, usize) {
     let dir = Dir::new();
     let file = dir.file("subject.c", text);
@@ -50,14 +51,14 @@ fn random_numbers_are_those_of_a_fresh_process() {
     assert_eq!(claimed(RANDOM), (1, 3, 4));
 }
 
-/// The pointer is restored, what it points to is not.
+/// The pointer is restored, but the memory that it points to is not.
 const HEAP: &str = "#include <stdlib.h>
 static int *box;
 __attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof *box); }
 int subject(double x) { if (++*box > 5 && x > 3) return 1; return 0; }
 ";
 
-/// The local variable has the value of an earlier call's stack, whatever that is.
+/// The local variable contains whatever an earlier call has left on the stack.
 #[test]
 fn a_variable_that_is_not_initialized_has_no_expected_value() {
     let dir = Dir::new();
@@ -74,7 +75,7 @@ fn a_variable_that_is_not_initialized_has_no_expected_value() {
     run.expect(report.branches.covered == 2 && expected == ["7"], &format!("one expected value, of {expected:?}"));
 }
 
-/// The evaluations of a campaign find zeros there, a process of its own finds a pattern.
+/// Evaluations of a campaign read zeros there; a fresh process reads a pattern.
 #[test]
 fn a_branch_on_a_variable_that_is_not_initialized_is_not_covered() {
     let dir = Dir::new();
@@ -124,7 +125,7 @@ fn a_variable_of_another_library_is_that_of_a_fresh_process() {
     assert_eq!(figures_of(&dir, &file, &options), (1, 1, 2));
 }
 
-/// Two tests must call the library, each as the first one.
+/// Two tests must call the library, each as the first call of a process.
 #[test]
 fn each_test_of_such_a_function_has_a_process_of_its_own() {
     let dir = Dir::new();
@@ -142,7 +143,7 @@ fn each_test_of_such_a_function_has_a_process_of_its_own() {
     assert!(dir.report("out").tests_apart, "report.json says so");
 }
 
-/// Without such state, nothing changes: one process for all tests.
+/// Without such state, one process runs all tests, as before.
 #[test]
 fn a_function_without_state_has_one_process() {
     let dir = Dir::new();
@@ -154,7 +155,7 @@ fn a_function_without_state_has_one_process() {
     assert!(!program.contains("penfuzz_in_child"), "{program}");
 }
 
-/// In the campaign, only the first evaluation can abort; in a fresh process, each one.
+/// In the campaign, only the first evaluation can abort; in a fresh process, each evaluation can.
 #[test]
 fn a_replay_that_crashes_is_a_crash() {
     let text = "#include <stdlib.h>
@@ -171,8 +172,8 @@ fn a_replay_that_crashes_is_a_crash() {
     assert!(report.crashes.iter().any(|c| c.reason.contains("SIGABRT")), "{:?}", report.crashes);
 }
 
-/// The sixth call of a process, and each later one, crashes: no test can expect it. A null pointer is one in each
-/// process.
+/// The sixth call of a process, and each later one, crashes, so no test can expect that crash. Null pointers crash in
+/// each process.
 const SOMETIMES: &str = "#include <stdlib.h>
 static int *box;
 __attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof *box); }
@@ -200,19 +201,20 @@ fn a_crash_that_depends_on_earlier_calls_is_named_so() {
         run.expect(text.matches(why).count() == 1, &format!("`{why}` once in {name}:\n{text}"));
     }
     run.expect(text("report.json").contains("\"in_fresh_process\": false"), "the key in report.json");
-    // The emitted tests do not expect it.
+    // The emitted tests must not expect this crash.
     let commands = report.test_program.expect("the report has commands");
     let program = String::from_utf8(dir.files("out/tests")["test_subject.c"].clone()).expect("a text");
     run.expect(program.contains(why) && !program.contains("SIGABRT)"), &program);
     dir.other(Command::new("sh").args(["-c", &format!("cd out && {} && {}", commands.build, commands.run)]));
 }
 
-/// A crash that costs the process its life, and one behind more iterations than an evaluation has at first.
-/// The campaign of the second ends with its time, in the midst of its search.
+/// A crash that kills the process, and one after more iterations than the initial fuel of an evaluation allows. The
+/// campaign of the second ends at its time limit, during the search.
 #[test]
 fn crashes_of_all_kinds_occur_again() {
     for body in [
-        "if (x > 3) { int *p = 0; struct rlimit l = {0, 0}; setrlimit(RLIMIT_CORE, &l); kill(getpid(), SIGKILL); return *p; }",
+        "if (x > 3) { int *p = 0; struct rlimit l = {0, 0}; setrlimit(RLIMIT_CORE, &l); kill(getpid(), SIGKILL); \
+         return *p; }",
         "if (x > 3) { volatile unsigned n = 0; while (n < 3000000) n++; abort(); }",
     ] {
         let dir = Dir::new();
@@ -224,7 +226,7 @@ fn crashes_of_all_kinds_occur_again() {
     }
 }
 
-/// Nothing but the time limit ends it.
+/// Only the time limit ends the replay.
 #[test]
 fn a_replay_that_hangs_is_a_hang() {
     let text = "#include <stdlib.h>
@@ -239,7 +241,7 @@ fn a_replay_that_hangs_is_a_hang() {
     assert_eq!(figures(&report).0, 2, "{report:?}");
 }
 
-/// Each part of a campaign, and each worker, has a zygote; what was found out is kept.
+/// Each part of a campaign, and each worker, has its own zygote; the results of replays are kept.
 #[test]
 fn a_campaign_that_goes_on_claims_the_same() {
     let dir = Dir::new();
@@ -271,7 +273,7 @@ fn seeds_and_merged_inputs_are_replayed() {
     assert_eq!(dir.report("merged").branches.covered, 1);
 }
 
-/// The figure and the reason are in every report.
+/// Every report contains the figure and the reason.
 #[test]
 fn reports_name_what_depends_on_earlier_calls() {
     let dir = Dir::new();

@@ -1,11 +1,10 @@
-//! The emitted tests include the project's own header that declares the function, where there is one that can be
-//! included.
+//! The emitted tests include the project's own header that declares the function, if there is one that can be included.
 
 use penfuzz_report::Header;
 
 use crate::support::Dir;
 
-/// The header of the emitted tests of `lib.c`, which must build and pass.
+/// Returns the header of the emitted tests of `lib.c`, which must build and pass.
 fn header_of(files: &[(&str, &str)], target: &str, arguments: &str) -> Option<Header> {
     let dir = Dir::new();
     for (name, content) in files {
@@ -39,7 +38,7 @@ fn as_the_source_writes_it() {
     assert_eq!(included(&files, "--cflag -Iinc"), ["<project/lib.h>"]);
 }
 
-/// One that needs another before it, and one that another includes.
+/// A header that needs another before it, and a header that another one includes.
 #[test]
 fn with_what_it_needs() {
     let source = format!("#include \"config.h\"\n#include \"lib.h\"\n{BODY}");
@@ -52,17 +51,18 @@ fn with_what_it_needs() {
     assert_eq!(included(&files, ""), ["\"config.h\"", "\"lib.h\""]);
 }
 
-/// A test has a variable of each type, so the header must define all of them: here a part of the structure is the
-/// source's own.
+/// A test has a variable of each type, so the header must define all of them. Here only the source defines a part of
+/// the structure.
 #[test]
 fn types_that_only_the_source_defines_need_the_source() {
     let declared = "struct part;\nstruct whole { struct part *part; int n; };\nint lib_p(const struct whole *w);\n";
-    let body = "struct part { double a; };\nint lib_p(const struct whole *w) { return w && w->n == 3 && w->part->a > 2 ? 1 : 0; }\n";
+    let body = "struct part { double a; };\nint lib_p(const struct whole *w) { \
+                return w && w->n == 3 && w->part->a > 2 ? 1 : 0; }\n";
     let source = format!("#include \"lib.h\"\n{body}");
     assert_eq!(included(&[("src/lib.h", declared), ("src/lib.c", source.as_str())], ""), Vec::<String>::new());
 }
 
-/// A structure that is returned is the header's; without it, the source must be included.
+/// The header defines the structure that is returned; without the header, the source must be included.
 #[test]
 fn structures_come_from_it() {
     let declared = "typedef struct { double a; } one;\none lib_s(double x);\n";
@@ -71,8 +71,8 @@ fn structures_come_from_it() {
     assert_eq!(included(&[("src/lib.h", declared), ("src/lib.c", source.as_str())], ""), ["\"lib.h\""]);
 }
 
-/// What a header seems to declare, and does not: a comment, a macro for another function, a `static inline` one, a
-/// wrong overload.
+/// Text that looks like a declaration but is not: a comment, a macro for another function, a `static inline` function,
+/// a wrong overload.
 #[test]
 fn not_where_it_declares_another() {
     for declared in [
@@ -90,7 +90,7 @@ fn not_where_it_declares_another() {
     assert_eq!(header_of(&files, "src/lib.cc", "--function _Z1fd"), None);
 }
 
-/// The project's own `stdio.h` would be that of the tests as well.
+/// Otherwise the tests would include the project's own `stdio.h`, too.
 #[test]
 fn not_with_standard_headers_of_its_own() {
     let source = format!("#include <lib.h>\n{BODY}");
@@ -98,7 +98,8 @@ fn not_with_standard_headers_of_its_own() {
         ("inc/lib.h", "double lib_f(double);\n"),
         (
             "inc/stdio.h",
-            "int puts(const char *);\nint printf(const char *, ...);\nint snprintf(char *, unsigned long, const char *, ...);\n",
+            "int puts(const char *);\nint printf(const char *, ...);\nint snprintf(char *, unsigned long, const char \
+             *, ...);\n",
         ),
         ("src/lib.c", source.as_str()),
     ];

@@ -1,10 +1,11 @@
-//! Fuel is no measure of a hang: what returns within `--timeout` takes long, and is a test like any other.
+//! Fuel does not decide what is a hang: a call that returns within `--timeout` is a test like any other.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{Dir, open_branches};
 
-/// 20 million turns of a loop that no compiler removes: some 20 to 100 ms, and 20 times the fuel of an evaluation.
+/// 20 million iterations of a loop that no compiler removes: about 20 to 100 ms, and 20 times the fuel of an
+/// evaluation.
 const LOOP: &str = "static double turns(void) {
     volatile double sum = 0;
     for (long i = 0; i < 20000000; i++) sum += 1;
@@ -28,7 +29,7 @@ fn an_input_that_returns_late_is_a_test_and_no_hang() {
     run.expect(run.stdout.contains(&format!("LONG  returns after {} ms", long.milliseconds)), "listed in the text");
     let page = String::from_utf8_lossy(&dir.files("out")["report.html"]).into_owned();
     run.expect(page.contains(&format!("returns after {} ms", long.milliseconds)), "listed in the page");
-    // 20000000 > 5 always: the rest is covered, by tests.
+    // 20000000 > 5 always holds; tests cover all other branches.
     run.expect(open_branches(&report) == ["7 false"], &format!("open: {:?}", open_branches(&report)));
     run.expect(report.tests.iter().any(|t| t.file == long.file), "a test runs the long input");
 

@@ -1,4 +1,4 @@
-//! Functions are found by the names that people give, and what is said of them is so.
+//! Functions are found by the names that users write, and the messages about them are correct.
 
 use std::{fmt::Write, path::Path, process::Command};
 
@@ -16,7 +16,11 @@ fn a_name_with_a_prefix_is_offered() {
 fn a_static_function_is_chosen_by_its_file() {
     let dir = Dir::new();
     dir.file("a.c", "static int twice(int n) { if (n > 1) return 5; return 0; }\nint a(int n) { return twice(n); }\n");
-    dir.file("b.c", "static int twice(int n) { if (n > 2) return 5; if (n < -9) return 6; return 0; }\nint b(int n) { return twice(n); }\n");
+    dir.file(
+        "b.c",
+        "static int twice(int n) { if (n > 2) return 5; if (n < -9) return 6; return 0; }\n\
+                     int b(int n) { return twice(n); }\n",
+    );
     let run = dir.penfuzz("a.c --with b.c -o out -f twice").exits(1);
     run.says("give one by FILE:NAME");
     for (choice, branches) in [("a.c:twice", 2), ("b.c:twice", 4)] {
@@ -24,7 +28,7 @@ fn a_static_function_is_chosen_by_its_file() {
         run.expect(run.status.success(), "a campaign");
         let total = dir.report("out").branches.total;
         run.expect(total == branches, &format!("{branches} branches, are {total}"));
-        // The campaign finds its function again.
+        // The stored campaign identifies its function again.
         dir.penfuzz("merge out -o").arg(format!("merged-{branches}")).exits(0);
     }
 }
@@ -59,7 +63,7 @@ int none(void) { return 1; }
     }
 }
 
-/// 300 functions are more than a pipe holds.
+/// The list of 300 functions exceeds the capacity of a pipe.
 #[test]
 fn a_reader_that_leaves_ends_the_list() {
     let dir = Dir::new();

@@ -1,4 +1,4 @@
-//! Calls are followed within the target file; what lies outside is named.
+//! Calls are followed within the target file; functions outside of it are listed.
 
 use std::process::Command;
 

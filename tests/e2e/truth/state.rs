@@ -1,4 +1,4 @@
-//! State that a call leaves behind does not reach the next evaluation.
+//! State that a call changes does not affect the next evaluation.
 
 use std::{path::Path, process::Command};
 
@@ -7,7 +7,8 @@ use crate::{
     support::{Dir, is_covered, pen_cc},
 };
 
-/// Branches that a campaign covers, and all of them, for a C text; gcov counts the same for its tests.
+/// Returns the number of branches that a campaign on a C text covers, and of all branches; gcov must count the same for
+/// its tests.
 fn covered(text: &str) -> (usize, usize) {
     let dir = Dir::new();
     let file = dir.file("subject.c", text);
@@ -23,7 +24,7 @@ fn covered_in(dir: &Dir, target: &Path, arguments: &str) -> (usize, usize) {
     (report.branches.covered, report.branches.total)
 }
 
-/// In a fresh process `calls` is 1.
+/// As in a fresh process, `calls` is 1 in each evaluation.
 #[test]
 fn a_counter_of_calls_is_1_in_each_evaluation() {
     let text = "static int calls;
@@ -43,7 +44,8 @@ fn a_function_static_variable_is_restored() {
     assert_eq!(covered(text), (5, 6));
 }
 
-/// The first call is the one that a test makes: the loop that fills the table runs, and `if (!ready)` is never false.
+/// Each evaluation is like the first call of a test: the loop that fills the table runs, and `if (!ready)` is never
+/// false.
 #[test]
 fn a_table_that_is_filled_lazily_is_filled_in_each_evaluation() {
     let text = "static int table[16], ready;
@@ -61,7 +63,7 @@ fn thread_local_variables_are_restored() {
     assert_eq!(covered(text), (1, 2));
 }
 
-/// The variable is only reached through a table of functions, of which one gets its address from another variable.
+/// The variable is reached only through a table of functions, one of which gets its address from another variable.
 #[test]
 fn variables_behind_pointers_are_restored() {
     let text = "static int hidden;
@@ -72,7 +74,7 @@ fn variables_behind_pointers_are_restored() {
     assert_eq!(covered(text), (1, 2));
 }
 
-/// What a constructor has stored in a pointer is followed, too.
+/// A pointer that a constructor has stored is followed, too.
 #[test]
 fn variables_that_a_constructor_stored_are_restored() {
     let text = "static int hidden; static int *pointer;
@@ -96,7 +98,8 @@ fn cxx_objects_of_functions_and_templates_are_restored() {
     assert_eq!(covered_in(&dir, &file, "-f subject"), (2, 4));
 }
 
-/// Another translation unit, and one that pen-cc did not compile: of that nothing is known but the file's sections.
+/// State in another translation unit, and in one that pen-cc did not compile: for that, only the sections of the file
+/// are known.
 #[test]
 fn variables_of_other_objects_are_restored() {
     for compiler in [pen_cc(), "cc".into()] {
@@ -114,7 +117,7 @@ fn variables_of_other_objects_are_restored() {
     }
 }
 
-/// Without state there is nothing to restore, and the report says which there is.
+/// Without state there is nothing to restore. The report lists the state that there is.
 #[test]
 fn the_report_lists_the_state() {
     let dir = Dir::new();
@@ -132,8 +135,8 @@ fn the_report_lists_the_state() {
     assert!(dir.report("without").shared_state.is_empty());
 }
 
-/// Blocks of all sizes, of which some are freed, moved, handed to the C library or taken over from it; the rest is
-/// left. The allocator itself counts what is in use.
+/// Allocates blocks of all sizes. Some are freed, reallocated, passed to the C library or taken over from it; the
+/// others leak. The allocator itself counts the memory in use.
 const LEAKING: &str = "#define _GNU_SOURCE
 #include <malloc.h>
 #include <stdio.h>
@@ -177,7 +180,7 @@ fn what_evaluations_allocate_is_freed() {
     run.expect(covered.contains(&26), "the last line");
 }
 
-/// Writes behind its memory, and frees it. No square is 3, so the search goes on.
+/// Writes past the end of its memory, and frees it. No square is 3, so the search continues.
 const DAMAGING: &str = "#include <stdlib.h>
 int damaging(unsigned n, int which)
 {

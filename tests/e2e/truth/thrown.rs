@@ -1,4 +1,4 @@
-//! A C++ exception that leaves the function under test is an ordinary end: a test, which catches it.
+//! A C++ exception that leaves the function under test is a normal end of an evaluation: the emitted test catches it.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use penfuzz_report::Report;
 
 use crate::{outputs::gcov_agrees, support::Dir};
 
-/// The types that tests throw.
+/// Returns the types that tests throw.
 fn thrown(report: &Report) -> Vec<&str> {
     let mut all: Vec<_> = report.tests.iter().filter_map(|t| t.throws.as_deref()).collect();
     all.sort_unstable();
@@ -65,15 +65,16 @@ fn another_type_is_a_failed_check() {
     assert!(status == Some(1) && printed.contains("FAILED: it returned, and did not throw i"), "{printed}");
 }
 
-/// Destructors run, and the exception is destroyed: nothing of it stays for the next evaluation. The counter is of
-/// another library, so that it is not restored.
+/// Destructors run, and the exception is destroyed, so nothing of it remains in the next evaluation. The counter is in
+/// another library, which is not restored.
 #[test]
 fn what_is_thrown_is_destroyed() {
     let dir = Dir::new();
     dir.file("live.c", "int live(int more) { static int n; return n += more; }\n");
     dir.other(Command::new("gcc").args(["-shared", "-fPIC", "live.c", "-o", "liblive.so"]));
     let text = "extern \"C\" int live(int);
-                struct Counted { Counted() { live(1); } Counted(const Counted &) { live(1); } ~Counted() { live(-1); } };
+                struct Counted { Counted() { live(1); } Counted(const Counted &) { live(1); } ~Counted() { live(-1); } \
+                  };
                 int checked(int n) {
                   Counted counted;
                   if (n == 4711) throw Counted();
@@ -88,7 +89,7 @@ fn what_is_thrown_is_destroyed() {
     assert_eq!(thrown(&report), ["7Counted", "7Counted"], "{:?}", report.tests);
 }
 
-/// `noexcept` ends the program, in the emitted one, too.
+/// `noexcept` terminates the program, also the emitted one.
 #[test]
 fn an_exception_that_may_not_leave_is_a_crash() {
     let dir = Dir::new();
@@ -98,7 +99,7 @@ fn an_exception_that_may_not_leave_is_a_crash() {
     run.expect(report.branches.covered == 1 && report.branches.covered_by_crash_only == 1, "one of each");
 }
 
-/// C has no handler, and needs no library for one.
+/// C code has no handlers and needs no library for exceptions.
 #[test]
 fn c_with_exceptions_enabled_links() {
     let dir = Dir::new();

@@ -1,8 +1,9 @@
-//! Undefined behaviour that an optimizer may remove, and a test compiled at -O0 meets.
+//! Undefined behaviour that an optimizer may remove, but that occurs in a test compiled at -O0.
 
 use crate::support::Dir;
 
-/// Covered branches, those by a crash only, and all. The emitted program builds, and all its checks hold.
+/// Returns the numbers of covered branches, of those that only a crash covers, and of all branches. The emitted program
+/// must build, and its checks must hold.
 fn figures(text: &str) -> (usize, usize, usize) {
     let dir = Dir::new();
     let target = dir.file("subject.c", text);
@@ -17,7 +18,7 @@ fn figures(text: &str) -> (usize, usize, usize) {
     (b.covered, b.covered_by_crash_only, b.total)
 }
 
-/// At -O2 the division moves behind the `return 1`.
+/// At -O2 the division is moved after the `return 1`.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_division_by_zero_traps_also_where_its_quotient_is_not_used() {

@@ -6,8 +6,8 @@ use penfuzz_report::Report;
 
 use crate::support::{Dir, Run, pen_cc};
 
-/// The function needs `helper.c` by a second name, `table.c` by a constant table of functions, and `early.c` for what a
-/// constructor does. Nothing needs `other.c`.
+/// The function needs `helper.c` through an alias, `table.c` through a constant table of functions, and `early.c`
+/// because of a constructor. It does not need `other.c`.
 const FILES: [(&str, &str); 5] = [
     (
         "f.c",
@@ -24,7 +24,8 @@ int second_name(int n) __attribute__((alias(\"first_name\")));
     ),
     (
         "table.c",
-        "static int a(int n) { return n + 2; } static int b(int n) { return n + 1; } int (*const table[])(int) = {a, b};\n",
+        "static int a(int n) { return n + 2; } static int b(int n) { return n + 1; } \
+         int (*const table[])(int) = {a, b};\n",
     ),
     ("early.c", "extern int level; __attribute__((constructor)) static void set(void) { level = 7; }\n"),
     ("other.c", "#ifdef __clang__\nint unused(int n) { return n > 4 ? 1 : 2; }\n#else\n#error not with gcc\n#endif\n"),
@@ -62,7 +63,8 @@ fn of_a_linked_file_the_needed_sources_are_compiled() {
     expect_needed_only(&dir, &run, &report, &sources);
 }
 
-/// What gcc compiled, or where it lies, is not known: everything is linked.
+/// The target reaches code that gcc compiled. What that code references, or where it lies, is unknown, so all sources
+/// are linked.
 #[test]
 fn all_sources_are_linked_when_other_code_is_reached() {
     let dir = Dir::new();
@@ -77,7 +79,7 @@ fn all_sources_are_linked_when_other_code_is_reached() {
     run.expect(sources.len() == 4, &format!("all four sources in {sources:?} beside {}", helper.display()));
 }
 
-/// A file that another one includes for each type. Alone it does not compile, and it must not be compiled a second
+/// A file that another one includes once for each type. It does not compile alone, and must not be compiled a second
 /// time.
 const TEMPLATE: &str = "typedef struct { TYPE *data; int size; } NAME(list);
 int NAME(above)(const NAME(list) *list, TYPE least) {
@@ -120,7 +122,7 @@ fn a_file_that_others_include_is_seen_through_them() {
     }
 }
 
-/// Counters of two files of one name would be one file.
+/// gcov's counters of two files of the same name must not share a file.
 #[test]
 fn sources_of_one_name_are_both_counted() {
     let dir = Dir::new();

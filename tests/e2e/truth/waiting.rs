@@ -1,5 +1,5 @@
-//! What a report has on branches that are left: which branch they wait for, and whether their operands change. What the
-//! tests found stands beside them.
+//! The report's entries on uncovered branches: the branch for which each one waits, and whether its operands change,
+//! next to the results of the tests.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use penfuzz_report::Report;
 
 use crate::support::Dir;
 
-/// Nothing takes `strange` to 3. Behind that are two conditions, one of them in a function that is called.
+/// No input sets `strange` to 3. Two conditions depend on that, one of them in a function that is called.
 const LEFT: &str = "static int fixed = 2;
 static int behind(int n) { if (n > 7) return 1; return 0; }
 int left(int n, double x, double *half) {
@@ -27,7 +27,7 @@ int left(int n, double x, double *half) {
 fn report() -> (Dir, Report, String) {
     let dir = Dir::new();
     let target = dir.file("left.c", LEFT);
-    // Without optimization the compiler does not find out that `fixed` never changes.
+    // Without optimization the compiler does not detect that `fixed` never changes.
     dir.fuzz(target, "--function left --cflag -O0 --scope calls --max-evals 60000").exits(0);
     let page = fs::read_to_string(dir.path("out/report.html")).expect("report.html");
     (Dir::new(), dir.report("out"), page)

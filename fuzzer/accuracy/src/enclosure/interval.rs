@@ -12,7 +12,7 @@ use crate::fpcore::Expr;
 
 /// Reason why a value has no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum NoEnclosure {
     /// The expression has no value, such as the root of a negative number, or a quotient by zero.
     Undefined,
     /// It is not known whether it has a value, or the operation is not supported.
@@ -48,7 +48,7 @@ impl Interval {
 }
 
 /// An enclosure, or the reason why there is none.
-pub type Enclosed = Result<Interval, Lost>;
+pub type Enclosed = Result<Interval, NoEnclosure>;
 type Scope = Vec<(String, Interval)>;
 
 /// Encloses an expression, with this precision in bits.
@@ -73,7 +73,7 @@ pub fn enclose_where_defined(expr: &Expr, scope: &mut Scope, bits: u32) -> Enclo
         };
         let [a] = args else { return operation(op, args, bits) };
         if a.low > greatest || a.high < least {
-            return Err(Lost::Undefined);
+            return Err(NoEnclosure::Undefined);
         }
         let (low, high) = (Float::with_val(bits, least), Float::with_val(bits, greatest));
         operation(op, &[Interval { low: a.low.clone().max(&low), high: a.high.clone().min(&high) }], bits)
@@ -86,7 +86,7 @@ fn by(expr: &Expr, scope: &mut Scope, bits: u32, apply: fn(&str, &[Interval], u3
         Expr::Number(text) => number(text, bits),
         Expr::Constant(name) => constant(name, bits),
         Expr::Variable(name) => {
-            scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(Lost::Unknown)
+            scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(NoEnclosure::Unknown)
         }
         Expr::Let(one_by_one, bindings, body) => {
             let before = scope.len();
@@ -112,7 +112,7 @@ fn by(expr: &Expr, scope: &mut Scope, bits: u32, apply: fn(&str, &[Interval], u3
             let args = args.iter().map(|a| by(a, scope, bits, apply)).collect::<Result<Vec<_>, _>>()?;
             apply(op, &args, bits)
         }
-        _ => Err(Lost::Unknown),
+        _ => Err(NoEnclosure::Unknown),
     }
 }
 
@@ -131,11 +131,11 @@ where
 }
 
 fn finite(low: Float, high: Float) -> Enclosed {
-    if low.is_finite() && high.is_finite() { Ok(Interval { low, high }) } else { Err(Lost::Unknown) }
+    if low.is_finite() && high.is_finite() { Ok(Interval { low, high }) } else { Err(NoEnclosure::Unknown) }
 }
 
 fn number(text: &str, bits: u32) -> Enclosed {
-    let parse = |text: &str| Float::parse(text).map_err(|_| Lost::Unknown);
+    let parse = |text: &str| Float::parse(text).map_err(|_| NoEnclosure::Unknown);
     let of = |text: &str| {
         let (low, _) = Float::with_val_round(bits, parse(text)?, Round::Down);
         finite(low, Float::with_val_round(bits, parse(text)?, Round::Up).0)
@@ -158,7 +158,7 @@ fn constant(name: &str, bits: u32) -> Enclosed {
         "LN10" => operation("log", &[exactly(10.0, bits)], bits),
         "SQRT2" => operation("sqrt", &[exactly(2.0, bits)], bits),
         "SQRT1_2" => operation("sqrt", &[exactly(0.5, bits)], bits),
-        _ => Err(Lost::Unknown),
+        _ => Err(NoEnclosure::Unknown),
     }
 }
 
@@ -193,7 +193,7 @@ pub fn negative(a: &Interval) -> Interval {
 /// Returns the smallest interval that contains all pairs of bounds.
 fn hull(all: impl IntoIterator<Item = (Float, Float)>) -> Enclosed {
     let hull = all.into_iter().reduce(|(low, high), (l, h)| (low.min(&l), high.max(&h)));
-    let (low, high) = hull.ok_or(Lost::Unknown)?;
+    let (low, high) = hull.ok_or(NoEnclosure::Unknown)?;
     finite(low, high)
 }
 
@@ -212,10 +212,10 @@ pub fn product(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
 /// When the divisor is zero, or may be.
 pub fn quotient(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
     if b.low.is_zero() && b.high.is_zero() {
-        return Err(Lost::Undefined);
+        return Err(NoEnclosure::Undefined);
     }
     if b.low <= 0.0 && b.high >= 0.0 {
-        return Err(Lost::Unknown);
+        return Err(NoEnclosure::Unknown);
     }
     let pairs = [(&a.low, &b.low), (&a.low, &b.high), (&a.high, &b.low), (&a.high, &b.high)];
     hull(pairs.map(|(x, y)| (down(bits, x / y), up(bits, x / y))))
@@ -232,9 +232,9 @@ fn rising(a: &Interval, of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed 
 /// Encloses a function that is defined from `least` to `greatest`, and monotonically increasing there.
 fn rising_within(a: &Interval, (least, greatest): (f64, f64), of: impl Fn(&mut Float, Round) -> Ordering) -> Enclosed {
     if a.high < least || a.low > greatest {
-        return Err(Lost::Undefined);
+        return Err(NoEnclosure::Undefined);
     }
-    if a.low < least || a.high > greatest { Err(Lost::Unknown) } else { rising(a, of) }
+    if a.low < least || a.high > greatest { Err(NoEnclosure::Unknown) } else { rising(a, of) }
 }
 
 /// Encloses a function with values from -1 to 1 and a slope of at most 1.
@@ -305,7 +305,7 @@ pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
             *x = -x.clone();
             x.acos_round(r)
         }),
-        ("log", [a]) if a.low <= 0.0 => Err(if a.high <= 0.0 { Lost::Undefined } else { Lost::Unknown }),
+        ("log", [a]) if a.low <= 0.0 => Err(if a.high <= 0.0 { NoEnclosure::Undefined } else { NoEnclosure::Unknown }),
         ("sqrt", [a]) => rising_within(a, (0.0, f64::INFINITY), Float::sqrt_round),
         ("asin", [a]) => rising_within(a, (-1.0, 1.0), Float::asin_round),
         ("acosh", [a]) => rising_within(a, (1.0, f64::INFINITY), Float::acosh_round),
@@ -321,10 +321,10 @@ pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
                 "tanh" => |x, r| x.tanh_round(r),
                 "asinh" => |x, r| x.asinh_round(r),
                 "erf" => |x, r| x.erf_round(r),
-                _ => return Err(Lost::Unknown),
+                _ => return Err(NoEnclosure::Unknown),
             };
             rising_within(a, everything, of)
         }
-        _ => Err(Lost::Unknown),
+        _ => Err(NoEnclosure::Unknown),
     }
 }

@@ -2,7 +2,7 @@
 //! nothing has changed, and each operation bounds it by the differences of its operands (the mean value theorem).
 //! Intervals of both values alone would not show that it is small.
 
-use super::interval::{self, Interval, Lost, negative, operation, product, quotient, sum};
+use super::interval::{self, Interval, NoEnclosure, negative, operation, product, quotient, sum};
 
 /// Precision of enclosures, in bits.
 pub const BITS: u32 = 128;
@@ -20,11 +20,11 @@ pub struct Pair {
     /// small: a sum of numbers of one sign changes by at most the larger of their factors.
     pub factor: Option<Interval>,
     /// Whether the changed value is the negated original one.
-    pub is_opposite: bool,
+    pub is_negated: bool,
 }
 
 /// A pair, or the reason why there is none.
-pub type Paired = Result<Pair, Lost>;
+pub type Paired = Result<Pair, NoEnclosure>;
 impl Pair {
     /// Returns the pair of an unchanged value.
     #[must_use]
@@ -34,7 +34,7 @@ impl Pair {
             original: value,
             difference: interval::exactly(0.0, BITS),
             factor: Some(interval::exactly(1.0, BITS)),
-            is_opposite: false,
+            is_negated: false,
         }
     }
 
@@ -51,7 +51,7 @@ impl Pair {
     pub fn of(original: Interval, changed: Interval, known: Option<Interval>) -> Paired {
         let apart = sum(&changed, &negative(&original), BITS)?;
         let difference = known.map_or(apart.clone(), |known| intersection(&known, &apart));
-        Ok(Self { original, changed, difference, factor: None, is_opposite: false })
+        Ok(Self { original, changed, difference, factor: None, is_negated: false })
     }
 
     /// Sets the factor to the intersection of a known one and the one that follows from the difference, if the value is
@@ -97,7 +97,7 @@ pub fn applied(op: &str, pairs: &[Pair]) -> Paired {
     let changed = operation(op, &changeds, BITS)?;
     match sign(op, pairs) {
         Some(1) => return Ok(Pair::same(original)),
-        Some(_) => return Ok(Pair { is_opposite: true, ..Pair::of(original, changed, None)? }),
+        Some(_) => return Ok(Pair { is_negated: true, ..Pair::of(original, changed, None)? }),
         None => {}
     }
     // If no rule is known, or its terms have no bounds, only the intervals are known.
@@ -142,7 +142,7 @@ fn one_sign(a: &Interval, b: &Interval) -> bool {
 /// Returns 1 if the result is unchanged although operands are negated, -1 if it is negated, too; `None` if neither is
 /// known.
 fn sign(op: &str, pairs: &[Pair]) -> Option<i32> {
-    let signs = pairs.iter().map(|p| if p.is_same() { Some(1) } else { p.is_opposite.then_some(-1) });
+    let signs = pairs.iter().map(|p| if p.is_same() { Some(1) } else { p.is_negated.then_some(-1) });
     let signs = signs.collect::<Option<Vec<_>>>()?;
     match (op, &signs[..]) {
         ("*" | "/", [a, b]) => Some(a * b),
@@ -153,7 +153,7 @@ fn sign(op: &str, pairs: &[Pair]) -> Option<i32> {
 }
 
 /// Returns the difference of an operation's result.
-fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval, Lost> {
+fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval, NoEnclosure> {
     let times = |a: &Interval, b: &Interval| product(a, b, BITS);
     match (op, pairs) {
         ("-", [a]) => Ok(negative(&a.difference)),
@@ -179,12 +179,12 @@ fn difference(op: &str, pairs: &[Pair], original: &Interval) -> Result<Interval,
             times(&slope, &a.difference)
         }
         (_, [a]) => times(&slope(op, &a.hull())?, &a.difference),
-        _ => Err(Lost::Unknown),
+        _ => Err(NoEnclosure::Unknown),
     }
 }
 
 /// Returns the derivative of a function.
-fn slope(op: &str, at: &Interval) -> Result<Interval, Lost> {
+fn slope(op: &str, at: &Interval) -> Result<Interval, NoEnclosure> {
     let one = interval::exactly(1.0, BITS);
     let of = |op: &str, a: &Interval| operation(op, std::slice::from_ref(a), BITS);
     let square = |a: Interval| operation("pow", &[a, interval::exactly(2.0, BITS)], BITS);
@@ -203,6 +203,6 @@ fn slope(op: &str, at: &Interval) -> Result<Interval, Lost> {
         "sinh" => of("cosh", at),
         "cosh" => of("sinh", at),
         "tanh" => less(&square(of("tanh", at)?)?),
-        _ => Err(Lost::Unknown),
+        _ => Err(NoEnclosure::Unknown),
     }
 }

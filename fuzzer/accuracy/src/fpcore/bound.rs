@@ -4,7 +4,7 @@
 //!
 //! The exact value and the computed value are propagated through the expression together ([`pair`]). An operation
 //! passes on the errors of its operands and adds its own: that of a rounding to nearest, or for a function of the
-//! mathematics library an assumed one (`ROUGHLY`). This is not a first-order estimate: products of errors are included.
+//! mathematics library an assumed one (`MAX_ULP_OF_OTHERS`). This is not a first-order estimate: products of errors are included.
 
 use std::collections::BinaryHeap;
 
@@ -15,7 +15,7 @@ use crate::{
     Bound,
     enclosure::{
         self, Domains,
-        interval::{self, Interval, Lost, sum},
+        interval::{self, Interval, NoEnclosure, sum},
         pair::{self, BITS, Pair, Paired},
     },
     specification::operators,
@@ -23,11 +23,11 @@ use crate::{
 
 /// Maximum number of parts of the box.
 const PARTS: usize = 4000;
-/// Functions with an assumed error of at most one unit in the last place; all others have at most [`ROUGHLY`].
+/// Functions with an assumed error of at most one unit in the last place; all others have at most [`MAX_ULP_OF_OTHERS`].
 const CLOSE: [&str; 13] =
     ["exp", "exp2", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"];
 /// Assumed maximum error of other functions of the library, in units in the last place.
-const ROUGHLY: f64 = 4.0;
+const MAX_ULP_OF_OTHERS: f64 = 4.0;
 
 /// Computes bounds of the error over the box of `:pre`.
 ///
@@ -118,14 +118,14 @@ impl Search<'_> {
     fn is_undefined(&self, part: &[(f64, f64)]) -> bool {
         let names = self.core.arguments.iter().map(|(name, _)| name.clone());
         let mut scope: Vec<_> = names.zip(part.iter().map(|ends| enclosure::between(*ends, BITS))).collect();
-        matches!(interval::enclose(self.body, &mut scope, BITS), Err(Lost::Undefined))
+        matches!(interval::enclose(self.body, &mut scope, BITS), Err(NoEnclosure::Undefined))
     }
 
     /// Encloses the exact and the computed value of an expression.
     fn computed(&self, expr: &Expr, scope: &mut Vec<(String, Pair)>) -> Paired {
         match expr {
             Expr::Variable(name) => {
-                scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(Lost::Unknown)
+                scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(NoEnclosure::Unknown)
             }
             Expr::Number(_) | Expr::Constant(_) => {
                 let value = interval::enclose(expr, &mut Vec::new(), BITS)?;
@@ -153,11 +153,11 @@ impl Search<'_> {
                     ("-" | "+", 1) | ("fabs" | "fmin" | "fmax", _) => 0.0,
                     ("+" | "-" | "*" | "/" | "sqrt" | "fma", _) => 1.0,
                     (op, _) if CLOSE.contains(&op) => 2.0,
-                    _ => 2.0 * ROUGHLY,
+                    _ => 2.0 * MAX_ULP_OF_OTHERS,
                 };
                 self.rounded(pair::applied(op, &pairs)?, halves)
             }
-            _ => Err(Lost::Unknown),
+            _ => Err(NoEnclosure::Unknown),
         }
     }
 
@@ -169,7 +169,7 @@ impl Search<'_> {
         }
         let by = halves * self.half_ulp(most);
         if !(most + by).is_finite() || most + by > self.largest() {
-            return Err(Lost::Unknown);
+            return Err(NoEnclosure::Unknown);
         }
         let error = enclosure::between((-by, by), BITS);
         let changed = sum(&pair.changed, &error, BITS)?;

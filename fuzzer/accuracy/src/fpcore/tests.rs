@@ -5,7 +5,7 @@ fn one(text: &str) -> Result<Core, String> {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_features_are_named() {
     for (text, word) in [
         ("(FPCore ((A 3)) (ref A 1))", "tensors"),
         ("(FPCore (x) (array x x))", "tensors (`array`)"),
@@ -34,10 +34,14 @@ fn a_precondition_becomes_domains() {
 #[test]
 fn c_keeps_the_order_of_the_operations() {
     let core = one(
-        "(FPCore (x) :name \"a*/b\" (let* ((z (* x x)) (y (- z 1/3))) (if (< x 0) (sqrt (- y)) (! :precision binary32 (+ y z)))))",
+        "(FPCore (x) :name \"a*/b\" (let* ((z (* x x)) (y (- z 1/3))) (if (< x 0) (sqrt (- y)) (! :precision binary32 \
+         (+ y z)))))",
     );
     let text = source(&core.expect("a core"));
-    let expected = "/* a* /b */\n#include <math.h>\ndouble core(double v_x) {\n    double t1 = v_x * v_x;\n    double t2 = t1 - ((double)(1.0L / 3.0L));\n    int t3 = v_x < (0.0);\n    double t4;\n    if (t3) {\n        double t5 = -t2;\n        double t6 = sqrt(t5);\n        t4 = t6;\n    } else {\n        float t7 = t2 + t1;\n        t4 = t7;\n    }\n    return t4;\n}\n";
+    let expected = "/* a* /b */\n#include <math.h>\ndouble core(double v_x) {\n    double t1 = v_x * v_x;\n    \
+                    double t2 = t1 - ((double)(1.0L / 3.0L));\n    int t3 = v_x < (0.0);\n    double t4;\n    \
+                    if (t3) {\n        double t5 = -t2;\n        double t6 = sqrt(t5);\n        t4 = t6;\n    \
+                    } else {\n        float t7 = t2 + t1;\n        t4 = t7;\n    }\n    return t4;\n}\n";
     assert_eq!(text, expected);
 }
 

@@ -13,7 +13,7 @@ use penfuzz_abi::{Traced, action};
 use penfuzz_executor::evaluator::RunStatus;
 use penfuzz_mutators::{
     evaluate::Stop,
-    extremes::{self, COORDINATES, Ground, Height, Peak, Roundings},
+    extremes::{self, COORDINATES, NoisyObjective, Peak, Roundings, WindowCost},
     line,
     view::Kind,
 };
@@ -21,13 +21,13 @@ use penfuzz_system::process::{cpu_time, errno, interrupts};
 
 use self::window::Series;
 use super::{
-    Class, Compared, Counts, Found, Message, Options, Summit, WRONG, comparator,
+    Class, Compared, Counts, Found, Message, Options, StoredPeak, WRONG, comparator,
     errno::Errno,
     local::Local,
     pair::Pair,
     reference::Reference,
     roundings,
-    value::{self, Measure, Seen},
+    value::{self, CallValues, Measure},
 };
 
 /// Number of evaluations between two readings of the clock.
@@ -55,7 +55,7 @@ const SETTLED: usize = 4096;
 /// Time between two messages with the largest errors of all regions, if results are stored.
 const CHECKPOINT: Duration = Duration::from_secs(10);
 
-/// The error of the function as an objective function ([`Height`]), within the limits of a search.
+/// The error of the function as an objective function ([`NoisyObjective`]), within the limits of a search.
 pub struct Objective<'a> {
     pair: &'a mut Pair,
     send: &'a mut dyn FnMut(&Message),
@@ -87,7 +87,7 @@ pub struct Objective<'a> {
     /// Buffers for calls in series; `None` if calls are made one by one.
     series: Option<Series>,
     /// Cache of errors by MPFR at candidates for the worst point: swarms evaluate the same points again.
-    settled: HashMap<Vec<u64>, f64>,
+    exact_errors: HashMap<Vec<u64>, f64>,
     /// Recorded operations of a run, and of the run after a step along each coordinate.
     traced: [Vec<Traced>; 1 + COORDINATES],
     roundings: roundings::Roundings,
@@ -108,7 +108,7 @@ impl<'a> Objective<'a> {
             both: vec![0; held.len() + pair.result().size() + size_of::<f64>() + size_of::<i32>()],
             x: held,
             series: (pair.session.evaluator.can_run_series() && pair.value.is_returned()).then(Series::default),
-            settled: HashMap::new(),
+            exact_errors: HashMap::new(),
             traced: core::array::from_fn(|_| Vec::with_capacity(OPERATIONS)),
             roundings: roundings::Roundings::default(),
             pair,
@@ -178,7 +178,7 @@ impl<'a> Objective<'a> {
 
     /// Sends the largest error of each region, if it is above 0.
     pub(super) fn send_peaks(&mut self, peaks: &[Peak]) {
-        let summit = |p: &Peak| Summit { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
+        let summit = |p: &Peak| StoredPeak { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
         self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).map(summit).collect()));
     }
 
@@ -194,7 +194,7 @@ impl<'a> Objective<'a> {
     pub(super) fn examine(&mut self, at: &[u64]) -> Option<Found> {
         self.place(at);
         let x = self.x.clone();
-        let run = self.pair.session.look(&x);
+        let run = self.pair.session.evaluate_here(&x);
         self.pair.session.evaluator.arm(|_| 0);
         let compared = self.compare()?;
         let mut found = self.found(compared.0, compared.1);
@@ -236,14 +236,14 @@ impl<'a> Objective<'a> {
 
     /// Returns the result and its error by the comparing function; `None` if function or reference faults, or there is
     /// no result.
-    fn compare(&mut self) -> Option<(Seen, Compared)> {
+    fn compare(&mut self) -> Option<(CallValues, Compared)> {
         if !self.errno {
             let seen = self.call()?;
             return Some((seen, self.measure(seen)?));
         }
-        let (seen, left) = errno::left_by(|| self.call());
+        let (seen, left) = errno::errno_after(|| self.call());
         let mut seen = seen?;
-        let (compared, of_reference) = errno::left_by(|| self.measure(seen));
+        let (compared, of_reference) = errno::errno_after(|| self.measure(seen));
         seen.errno = Some(if let Reference::Source { .. } = self.pair.reference() {
             Errno { left, expected: of_reference }
         } else {
@@ -253,7 +253,7 @@ impl<'a> Objective<'a> {
         Some((seen, compared?))
     }
 
-    fn call(&mut self) -> Option<Seen> {
+    fn call(&mut self) -> Option<CallValues> {
         if self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
             self.faults += 1;
             return None;
@@ -261,12 +261,12 @@ impl<'a> Objective<'a> {
         self.pair.value.read(&self.pair.session.evaluator)
     }
 
-    fn measure(&mut self, seen: Seen) -> Option<Compared> {
+    fn measure(&mut self, seen: CallValues) -> Option<Compared> {
         if self.pair.comparator.is_none() {
             let exact = self.pair.exact(&self.x, seen.result)?;
             return Some(value::measured(&self.pair.value, &exact, seen.estimate));
         }
-        let code = self.ask(seen, u8::from(self.exact))?;
+        let code = self.call_comparator(seen, u8::from(self.exact))?;
         Some(Class::of_code(code).map_or(Compared::Ulps(code.min(f64::MAX)), Compared::Wrong))
     }
 
@@ -276,12 +276,12 @@ impl<'a> Objective<'a> {
         if self.pair.comparator.is_none() {
             return Some(kind.to_real(self.pair.exact(&self.x, 0)?.rounded));
         }
-        let r = self.ask(Seen::zero(), comparator::DIFFERENCE)?;
+        let r = self.call_comparator(CallValues::zero(), comparator::DIFFERENCE)?;
         Some(kind.to_real(kind.from_real(r)))
     }
 
     /// Calls the comparing function for a result at `x`; `None` if it faults.
-    fn ask(&mut self, seen: Seen, what: u8) -> Option<f64> {
+    fn call_comparator(&mut self, seen: CallValues, what: u8) -> Option<f64> {
         let comparator = self.pair.comparator.as_mut()?;
         let n = self.x.len();
         let claim = n + self.pair.value.kind().size();
@@ -302,7 +302,7 @@ impl<'a> Objective<'a> {
 
     /// Returns the value of the reference at `x`, as raw bits of the type of the result, for a reference that MPFR does
     /// not compute.
-    fn bits_of_reference(&mut self, seen: Seen) -> Option<u64> {
+    fn bits_of_reference(&mut self, seen: CallValues) -> Option<u64> {
         let kind = self.pair.result();
         if kind.is_float() {
             return self.rounded_reference().map(|r| kind.from_real(r));
@@ -310,7 +310,7 @@ impl<'a> Objective<'a> {
         // The difference of large integers is rounded; each iteration leaves a smaller one.
         let mut bits = seen.result;
         for _ in 0..STEPS {
-            let difference = self.ask(Seen { result: bits, ..seen }, comparator::DIFFERENCE)?.round();
+            let difference = self.call_comparator(CallValues { result: bits, ..seen }, comparator::DIFFERENCE)?.round();
             if difference == 0.0 {
                 return Some(bits);
             }
@@ -334,7 +334,7 @@ impl<'a> Objective<'a> {
             }
     }
 
-    fn found(&mut self, seen: Seen, compared: Compared) -> Found {
+    fn found(&mut self, seen: CallValues, compared: Compared) -> Found {
         let exact = self.pair.exact(&self.x, seen.result);
         let of_reference = if self.pair.is_exact() { None } else { self.bits_of_reference(seen) };
         let errno = seen.errno.map(|errno| match &exact {
@@ -370,17 +370,17 @@ impl<'a> Objective<'a> {
     /// Returns the error of a candidate for the largest one: by MPFR, if that is the reference. Sends it if it is the
     /// largest.
     #[cold]
-    fn settle(&mut self, at: &[u64], seen: Seen, compared: Compared) -> f64 {
-        if let Some(ulps) = self.settled.get(at) {
+    fn confirm(&mut self, at: &[u64], seen: CallValues, compared: Compared) -> f64 {
+        if let Some(ulps) = self.exact_errors.get(at) {
             return *ulps;
         }
         self.look_at_clock();
         let found = self.found(seen, compared);
         let ulps = if let Compared::Ulps(ulps) = found.compared { ulps } else { 0.0 };
-        if self.settled.len() == SETTLED {
-            self.settled.clear();
+        if self.exact_errors.len() == SETTLED {
+            self.exact_errors.clear();
         }
-        self.settled.insert(at.to_vec(), ulps);
+        self.exact_errors.insert(at.to_vec(), ulps);
         if ulps > self.best {
             self.best = ulps;
             self.worst = Some(at.to_vec());
@@ -390,7 +390,7 @@ impl<'a> Objective<'a> {
     }
 
     #[cold]
-    fn wrong(&mut self, at: &[u64], seen: Seen, class: Class) {
+    fn wrong(&mut self, at: &[u64], seen: CallValues, class: Class) {
         if self.known.iter().filter(|(known, _)| *known == class).count() >= WRONG {
             return;
         }
@@ -417,12 +417,12 @@ impl<'a> Objective<'a> {
         Instant::now() >= self.until
             || self.cpu >= self.max_cpu
             || interrupts::requested()
-            || self.pair.session.evaluator.is_worn_out()
+            || self.pair.session.evaluator.needs_restart()
     }
 }
 
-impl Height for Objective<'_> {
-    fn height(&mut self, at: &[u64]) -> Result<f64, Stop> {
+impl NoisyObjective for Objective<'_> {
+    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
         if self.evaluations >= self.max_evals || self.tick == 0 && self.is_over() {
             return Err(Stop::End);
         }
@@ -445,7 +445,7 @@ impl Height for Objective<'_> {
             Compared::Ulps(ulps) => {
                 self.compared += u64::from(ulps >= 0.0 && !is_nan);
                 if self.may_be_largest(ulps) && ulps > 0.0 {
-                    return Ok(self.settle(at, seen, compared));
+                    return Ok(self.confirm(at, seen, compared));
                 }
                 Ok(ulps)
             }
@@ -458,7 +458,7 @@ impl Height for Objective<'_> {
         }
     }
 
-    fn heights(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
         if self.tick < values.len() as u64 && self.is_over() {
             return Err(Stop::End);
         }
@@ -467,22 +467,22 @@ impl Height for Objective<'_> {
         }
         for (x, value) in at.iter().zip(values) {
             if value.is_nan() || self.may_be_largest(value.abs()) {
-                *value = self.height(core::slice::from_ref(x))?.copysign(*value);
+                *value = self.value_at(core::slice::from_ref(x))?.copysign(*value);
             }
         }
         Ok(())
     }
 
-    fn enter(&mut self, window: &[(u64, u64)]) -> Ground {
+    fn enter(&mut self, window: &[(u64, u64)]) -> WindowCost {
         let kinds = (self.pair.layout().slots().first().map(|slot| slot.kind), self.pair.result());
         if window.len() != 1 || kinds != (Some(Kind::F64), Kind::F64) || self.exact || !self.pair.value.is_in_ulps() {
-            return Ground::Usual;
+            return WindowCost::Usual;
         }
         if self.window != window[0] {
             self.window = window[0];
             self.local = Local::fit(window[0], self.best, |x| self.reference(x));
         }
-        if self.local.is_some() { Ground::Cheap } else { Ground::Rough }
+        if self.local.is_some() { WindowCost::Cheap } else { WindowCost::Rough }
     }
 
     fn roundings(&mut self, at: u64, jumps: [i64; COORDINATES]) -> Option<Roundings> {

@@ -4,7 +4,7 @@ use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_mutators::{line, view::Kind};
 
 use super::{
-    super::{comparator, local::Sum, pair::sum_by_mpfr, value::Seen},
+    super::{comparator, local::Sum, pair::sum_by_mpfr, value::CallValues},
     Objective,
 };
 
@@ -37,7 +37,9 @@ impl Objective<'_> {
         if self.pair.comparator.is_none() {
             return sum_by_mpfr(self.pair.reference(), &self.pair.reals(&self.x));
         }
-        let mut above = |y: f64| self.ask(Seen { result: y.to_bits(), ..Seen::zero() }, comparator::DIFFERENCE);
+        let mut above = |y: f64| {
+            self.call_comparator(CallValues { result: y.to_bits(), ..CallValues::zero() }, comparator::DIFFERENCE)
+        };
         let high = above(0.0)?;
         Some((high, above(high)?)).filter(|sum| sum.0.is_finite())
     }

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cancels_leaves_the_rest() {
+    fn double_double_sum_survives_cancellation() {
         let mut sum = Double::default();
         sum.add(3.0, Double::from(1e16));
         sum.add(0.1, Double::from(1.0));

@@ -15,7 +15,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-use penfuzz_mutators::extremes::{COORDINATES, Fixed, MOST, Rounding};
+use penfuzz_mutators::extremes::{COORDINATES, FixedError, MAX_ROUNDINGS, Rounding};
 
 pub use self::runs::Runs;
 use self::{
@@ -24,14 +24,14 @@ use self::{
 };
 
 /// Maximum standard deviation of the roundings that are left out, as a share of the largest possible error.
-const NOISE: f64 = 0.004;
+const MAX_OMITTED_SHARE: f64 = 0.004;
 /// Maximum adjoint of a result.
 const LARGE: f64 = 1e300;
 /// Maximum number of roundings that are selected for their weights.
 const HEAVY: usize = 28;
 /// A rounding is also selected if one unit of it moves the exact value of a selected rounding by more than this number
 /// of units.
-const DECIDES: f64 = 0.05;
+const MIN_INFLUENCE: f64 = 0.05;
 
 /// Computes roundings; keeps its buffers between calls.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ pub struct Roundings {
 /// Derivatives of a step by the selected roundings before it, and by the coordinates.
 #[derive(Debug, Clone, Copy)]
 struct Gradient {
-    on: [f64; MOST],
+    on: [f64; MAX_ROUNDINGS],
     along: [Double; COORDINATES],
 }
 
@@ -71,13 +71,13 @@ impl Roundings {
 
     /// Returns the contribution of operations whose operands do not move, in the run of the last [`Roundings::of`] or
     /// [`Roundings::contributions`]. An operation that was exact counts as exact in all windows.
-    pub fn fixed(&self) -> Fixed {
+    pub fn fixed(&self) -> FixedError {
         let (mut error, mut variance) = (0.0, 0.0);
         for step in self.steps.all.iter().filter(|step| !step.moves && step.rounded != 0.0) {
             error += step.adjoint * step.rounded * self.units;
             variance += (step.adjoint * step.unit * self.units).powi(2) / 12.0;
         }
-        Fixed { error, deviation: variance.sqrt() }
+        FixedError { error, deviation: variance.sqrt() }
     }
 
     fn differentiate(&mut self, runs: &Runs, (y, unit): (f64, f64)) -> Option<()> {
@@ -109,9 +109,9 @@ impl Roundings {
         let mut all: Vec<usize> =
             (1..self.steps.all.len()).filter(|i| weight(*i) > 0.0 && self.steps.all[*i].moves).collect();
         all.sort_by(|a, b| weight(*b).total_cmp(&weight(*a)).then(a.cmp(b)));
-        all.truncate(loud(all.iter().map(|i| weight(*i))).clamp(1, HEAVY));
+        all.truncate(count_significant(all.iter().map(|i| weight(*i))).clamp(1, HEAVY));
         let mut looked_at = 0;
-        while looked_at < all.len() && all.len() < MOST {
+        while looked_at < all.len() && all.len() < MAX_ROUNDINGS {
             match self.deciding(all[looked_at], &all) {
                 Some(step) => all.push(step),
                 None => looked_at += 1,
@@ -122,12 +122,12 @@ impl Roundings {
     }
 
     /// Returns the step, not in `known`, whose rounding moves the exact value of step `i` most, if that is more than
-    /// [`DECIDES`].
+    /// [`MIN_INFLUENCE`].
     fn deciding(&mut self, i: usize, known: &[usize]) -> Option<usize> {
         self.influence.clear();
         self.influence.resize(i + 1, 0.0);
         self.influence[i] = 1.0 / self.steps.all[i].unit;
-        let mut most = (DECIDES, None);
+        let mut most = (MIN_INFLUENCE, None);
         for at in (1..=i).rev() {
             let influence = self.influence[at];
             if influence == 0.0 || at != i && known.contains(&at) {
@@ -152,7 +152,7 @@ impl Roundings {
         let mut all: Vec<Rounding> = Vec::with_capacity(self.heavy.len());
         self.gradients.clear();
         for (i, step) in self.steps.all.iter().enumerate() {
-            let mut gradient = Gradient { on: [0.0; MOST], along: step.given.map(Double::from) };
+            let mut gradient = Gradient { on: [0.0; MAX_ROUNDINGS], along: step.given.map(Double::from) };
             for (derivative, linked) in step.operands {
                 let Some((from, times)) = linked else { continue };
                 let times_all = derivative * times;
@@ -162,7 +162,7 @@ impl Roundings {
             }
             if self.heavy.get(all.len()) == Some(&i) {
                 all.push(self.rounding(i, &gradient, all.len()));
-                gradient = Gradient { on: [0.0; MOST], along: [Double::default(); COORDINATES] };
+                gradient = Gradient { on: [0.0; MAX_ROUNDINGS], along: [Double::default(); COORDINATES] };
                 gradient.on[all.len() - 1] = step.unit;
             }
             self.gradients.push(gradient);
@@ -178,7 +178,7 @@ impl Roundings {
             weight: step.adjoint * step.unit * self.units,
             slope: gradient.along.map(|g| g.value() / step.unit),
             bend: step.second / step.unit,
-            on: [0.0; MOST],
+            on: [0.0; MAX_ROUNDINGS],
         };
         for ((on, g), earlier) in rounding.on[..before].iter_mut().zip(gradient.on).zip(&self.heavy) {
             let earlier = &self.steps.all[*earlier];
@@ -190,8 +190,8 @@ impl Roundings {
 }
 
 /// Returns how many of the first of these weights, in descending order, are too large to be left out.
-fn loud(weights: impl Iterator<Item = f64> + Clone) -> usize {
-    let least = NOISE * weights.clone().sum::<f64>() / 2.0;
+fn count_significant(weights: impl Iterator<Item = f64> + Clone) -> usize {
+    let least = MAX_OMITTED_SHARE * weights.clone().sum::<f64>() / 2.0;
     let mut variance: f64 = weights.clone().map(|w| w * w / 12.0).sum();
     let is_loud = |w: &f64| {
         let is_loud = variance.max(0.0).sqrt() > least;

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn results_move_as_the_other_runs_tell() {
+    fn changes_follow_from_other_runs() {
         let of = |site, operand: u64, result: f64| Traced {
             operands: [operand, 0, 0],
             result: result.to_bits(),

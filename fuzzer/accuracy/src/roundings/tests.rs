@@ -156,7 +156,7 @@ fn contributions_add_up_to_the_error() {
 }
 
 #[test]
-fn what_does_not_move_adds_to_the_error_too() {
+fn constant_operations_contribute_to_error() {
     let x = 1.3;
     let mut run = Run::default();
     let k = run.note(op::FROM_SIGNED, f64::from_bits(3), 0.0, 3.0);
@@ -173,7 +173,7 @@ fn what_does_not_move_adds_to_the_error_too() {
 
 /// `x - (x - h)` with the first half `h` of the bits of `x`: no operation of it is rounded.
 #[test]
-fn what_is_exact_is_no_rounding() {
+fn exact_operations_have_no_rounding() {
     let halves = |run: &mut Run, x: f64| {
         let h = f64::from_bits(x.to_bits() & !0xffff_ffff);
         let low = run.subtract(x, h);
@@ -283,7 +283,7 @@ fn name(run: &mut Run, value: u64) {
 }
 
 #[test]
-fn of_equal_values_the_one_that_was_stored_there_is_taken() {
+fn equal_values_are_linked_by_address() {
     assert!(sum_counts([|_, _| (), |_, _| ()]), "the last is taken");
     assert!(!sum_counts([store, load]), "the product was stored, and loaded");
     let both = |run: &mut Run, value| {
@@ -296,7 +296,7 @@ fn of_equal_values_the_one_that_was_stored_there_is_taken() {
 }
 
 #[test]
-fn of_equal_values_the_one_with_this_name_is_taken() {
+fn equal_values_are_linked_by_name() {
     let taken = |run: &mut Run, _| run.moves(movement::OPERANDS, [NAME, 0, 0], 1);
     assert!(!sum_counts([name, taken]), "the name is that of the product");
     let renamed = |run: &mut Run, value| {
@@ -314,7 +314,7 @@ fn of_equal_values_the_one_with_this_name_is_taken() {
 }
 
 #[test]
-fn of_equal_values_the_one_that_moved_on_is_taken() {
+fn equal_values_are_linked_through_calls_and_phis() {
     let passed = |run: &mut Run, value| {
         run.moves(movement::STORE, [movement::PASSED, PRODUCT, 0], value);
         run.moves(movement::LOAD, [movement::PASSED, NAME, 0], value);
@@ -329,7 +329,7 @@ fn of_equal_values_the_one_that_moved_on_is_taken() {
 }
 
 #[test]
-fn a_constant_that_moves_is_no_result() {
+fn moved_constant_is_not_linked() {
     let x = 0.375;
     let mut run = Run::default();
     let product = run.times(x, 1.5);
@@ -340,7 +340,7 @@ fn a_constant_that_moves_is_no_result() {
 }
 
 #[test]
-fn a_sign_or_an_exponent_changes_the_number_that_it_is_of() {
+fn negation_and_scaling_link_to_operand() {
     let x = 0.375;
     let mut run = Run::default();
     run.moves(movement::OPERANDS, [0; 3], PRODUCT);
@@ -372,13 +372,13 @@ fn weights_do_not_depend_on_the_size_of_the_result() {
 }
 
 #[test]
-fn what_is_left_out_is_light_together() {
+fn omitted_roundings_have_small_total_weight() {
     let even = [1.0; 20];
-    assert_eq!(loud(even.into_iter()), 20, "each of them is heavy");
+    assert_eq!(count_significant(even.into_iter()), 20, "each of them is heavy");
     let mut falling = [1.0; 100];
     falling[4..].fill(1e-4);
-    assert_eq!(loud(falling.into_iter()), 4, "the others add up to little");
-    assert_eq!(loud(core::iter::empty()), 0);
+    assert_eq!(count_significant(falling.into_iter()), 4, "the others add up to little");
+    assert_eq!(count_significant(core::iter::empty()), 0);
 }
 
 /// Reduces a large number by multiples of half of pi; returns the rest in two parts.

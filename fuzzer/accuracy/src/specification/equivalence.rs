@@ -16,7 +16,7 @@ use super::{
 use crate::{
     enclosure::{
         self,
-        interval::{self, Interval, Lost, negative, product, sum},
+        interval::{self, Interval, NoEnclosure, negative, product, sum},
         pair::{self, BITS, Pair, Paired},
     },
     fpcore::Expr,
@@ -35,7 +35,7 @@ pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
     let mut examined = 0;
     while let Some(part) = parts.pop_front() {
         examined += 1;
-        match is_harmless(specification, mutant, &part) {
+        match cannot_kill(specification, mutant, &part) {
             Some(true) => {}
             Some(false) => return false,
             None if examined >= PARTS => return false,
@@ -60,7 +60,7 @@ fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains 
 }
 
 /// Returns whether no point of this part can kill the mutant; `None` if the part is too large to decide.
-fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Option<bool> {
+fn cannot_kill(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Option<bool> {
     let names = specification.variables.iter().map(|(name, ..)| name.clone());
     let scope: Vec<_> = names.zip(part.iter().map(|ends| enclosure::between(*ends, BITS))).collect();
     let enclose =
@@ -69,8 +69,8 @@ fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
     match (&mutant.change, original) {
         (Change::Body(body), _) if is_identity(&specification.body, body, &scope) => Some(true),
         // A point without a value is no test.
-        (_, Err(Lost::Undefined)) => Some(true),
-        (_, Err(Lost::Unknown)) => None,
+        (_, Err(NoEnclosure::Undefined)) => Some(true),
+        (_, Err(NoEnclosure::Unknown)) => None,
         (Change::Bound(..), Ok(_)) => Some(false),
         (Change::Accuracy(i), Ok(value)) => {
             let most = value.greatest_magnitude();
@@ -84,7 +84,7 @@ fn is_harmless(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
             let mut scope: Vec<_> = scope.into_iter().map(|(name, value)| (name, Pair::same(value))).collect();
             let pair = match pair_of(&specification.body, body, &mut scope) {
                 Ok(pair) => pair,
-                Err(lost) => return (lost == Lost::Undefined).then_some(false),
+                Err(lost) => return (lost == NoEnclosure::Undefined).then_some(false),
             };
             let difference = pair.difference.greatest_magnitude();
             let allowed = EPSILON * (1.0 - 1e-12) * (pair.original.least_magnitude() + pair.changed.least_magnitude());
@@ -157,7 +157,7 @@ fn pair_of(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
         }
         _ if original == mutant => {
             if let Expr::Variable(name) = original {
-                return scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(Lost::Unknown);
+                return scope.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.clone()).ok_or(NoEnclosure::Unknown);
             }
             interval::enclose(original, &mut Vec::new(), BITS).map(Pair::same)
         }
@@ -176,9 +176,9 @@ fn changed(original: &Expr, mutant: &Expr, scope: &mut Scope) -> Paired {
     let Expr::Apply(op, args) = mutant else { return Pair::of(a, b, None) };
     let zero = || Some(interval::exactly(0.0, BITS));
     let known = match (op.as_str(), &args[..]) {
-        ("-", [x]) if x == original => return Ok(Pair { is_opposite: true, ..Pair::of(a, b, None)? }),
+        ("-", [x]) if x == original => return Ok(Pair { is_negated: true, ..Pair::of(a, b, None)? }),
         ("fabs", [x]) if x == original && a.high <= 0.0 => {
-            return Ok(Pair { is_opposite: true, ..Pair::of(a, b, None)? });
+            return Ok(Pair { is_negated: true, ..Pair::of(a, b, None)? });
         }
         ("fabs", [x]) if x == original && a.low >= 0.0 => zero(),
         // A subtraction became an addition, or the other way round.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_point_kills_is_proved() {
+    fn equivalent_mutants_are_proved() {
         let core = "(FPCore (x y) :pre (and (<= 1 x 2) (<= -3 y 3)) (+ (* x x) (cos y)))";
         assert_eq!(proved(core, "x → (fabs x)"), (2, 2), "x is positive");
         assert_eq!(proved(core, "y → (fabs y)"), (1, 1), "the cosine is even");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_other_operands_or_another_meaning_is_not_proved() {
+    fn changed_operands_or_shadowed_names_are_not_proved() {
         // The replacement is no operation on the operands of the sum.
         let core = "(FPCore (v p q) :pre (and (<= 1 v 2) (<= 10 p 20) (<= 0 q 1e-12)) (+ v (fmax p q)))";
         assert_eq!(proved(core, "(+ v (fmax p q)) → (fmax p q)"), (0, 1));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn one_times_what_is_at_most_one_is_the_smaller_of_both() {
+    fn fmin_replaces_product_with_one() {
         let core = "(FPCore (x) :pre (<= -1 x 1) (* 1 (exp (- (* (- x 0.3) (- x 0.3))))))";
         assert_eq!(
             proved(core, "(* 1 (exp (- (* (- x 0.3) (- x 0.3))))) → (fmin "),

@@ -88,7 +88,7 @@ pub struct Answer {
 struct Found {
     killed: Vec<bool>,
     equivalent: Vec<bool>,
-    by_chance: Vec<bool>,
+    random_baseline: Vec<bool>,
 }
 
 impl Counts {
@@ -110,7 +110,7 @@ impl Answer {
                 total: of(&vec![true; all.len()]),
                 killed: of(&found.killed),
                 proved_equivalent: of(&found.equivalent),
-                black_box: of(&found.by_chance),
+                black_box: of(&found.random_baseline),
             }
         };
         let named = |is: &dyn Fn(usize) -> bool| {
@@ -133,7 +133,8 @@ impl Answer {
     pub fn text(&self) -> String {
         let n = self.mutants;
         let mut text = format!(
-            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed), {} by points at random\n",
+            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed), {} by points \
+             at random\n",
             self.name,
             n.killed,
             n.total,

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_that_are_published() {
+    fn mutant_counts_match_publication() {
         assert_eq!(count("(FPCore (x y) (sin (* x y)))", &["x", "y"], None), 75);
         assert_eq!(count("(FPCore (z) (/ z (+ z 1)))", &["z"], None), 65);
     }

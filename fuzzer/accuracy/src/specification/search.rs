@@ -10,7 +10,7 @@ use super::{
 };
 
 use crate::{
-    enclosure::interval::{self, Interval, Lost},
+    enclosure::interval::{self, Interval, NoEnclosure},
     fpcore::Expr,
 };
 
@@ -33,7 +33,7 @@ enum Verdict {
     /// It allows one, or this is not decided. The number is greater the closer the mutant is to being killed.
     Valid(f64),
     /// The specification has no value there.
-    Gap,
+    Undecided,
 }
 
 struct Search<'a> {
@@ -64,13 +64,13 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
     let equivalent: Vec<_> =
         all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
     let seconds = began.elapsed().as_secs_f64();
-    let by_chance = search.by_chance(all, evaluations);
+    let random_baseline = search.random_baseline(all, evaluations);
     let tests = search.fewest(all, tests);
     Answer {
         tests,
         evaluations,
         seconds,
-        ..Answer::new(&specification.name, all, &Found { killed, equivalent, by_chance })
+        ..Answer::new(&specification.name, all, &Found { killed, equivalent, random_baseline })
     }
 }
 
@@ -142,16 +142,16 @@ impl Search<'_> {
             *x < low || *x > high
         };
         let is_outside = x.iter().enumerate().any(outside);
-        let mut last = Verdict::Gap;
+        let mut last = Verdict::Undecided;
         for bits in BITS {
             let original = self.at(&self.specification.body, x, bits);
             last = match (&mutant.change, original) {
                 // The specification allows no result there; the mutant allows that of the expression.
                 (Change::Bound(..), value) if is_outside => {
-                    return if value.is_ok() { Verdict::Invalid } else { Verdict::Gap };
+                    return if value.is_ok() { Verdict::Invalid } else { Verdict::Undecided };
                 }
-                (_, Err(_)) => Verdict::Gap,
-                _ if is_outside => return Verdict::Gap,
+                (_, Err(_)) => Verdict::Undecided,
+                _ if is_outside => return Verdict::Undecided,
                 (Change::Bound(..), _) => return Verdict::Valid(0.0),
                 (Change::Accuracy(i), Ok(value)) => {
                     let more = value.least_magnitude() * EPSILON * (10_f64.powi(*i) - 1.0);
@@ -160,25 +160,25 @@ impl Search<'_> {
                 (Change::Body(body), Ok(value)) => match self.at(body, x, bits) {
                     Ok(other) => compared(&value, &other),
                     // A test expects a number.
-                    Err(Lost::Undefined) => return Verdict::Invalid,
-                    Err(Lost::Unknown) => Verdict::Gap,
+                    Err(NoEnclosure::Undefined) => return Verdict::Invalid,
+                    Err(NoEnclosure::Unknown) => Verdict::Undecided,
                 },
             };
-            if last != Verdict::Gap {
+            if last != Verdict::Undecided {
                 break;
             }
         }
         last
     }
 
-    fn at(&self, body: &Expr, x: &[f64], bits: u32) -> Result<Interval, Lost> {
+    fn at(&self, body: &Expr, x: &[f64], bits: u32) -> Result<Interval, NoEnclosure> {
         let names = self.specification.variables.iter().map(|(name, ..)| name.clone());
         let mut scope: Vec<_> = names.zip(x.iter().map(|x| interval::exactly(*x, bits))).collect();
         interval::enclose(body, &mut scope, bits)
     }
 
     /// Returns which mutants random points kill, with the same number of evaluations of mutants as the search.
-    fn by_chance(&mut self, all: &[Mutant], evaluations: u64) -> Vec<bool> {
+    fn random_baseline(&mut self, all: &[Mutant], evaluations: u64) -> Vec<bool> {
         let mut killed = vec![false; all.len()];
         self.evaluations = 0;
         while self.evaluations < evaluations && killed.contains(&false) {
@@ -228,7 +228,7 @@ fn compared(value: &Interval, other: &Interval) -> Verdict {
     let width =
         rug::Float::with_val(bits, &value.high - &value.low) + rug::Float::with_val(bits, &other.high - &other.low);
     if width > tolerance {
-        return Verdict::Gap;
+        return Verdict::Undecided;
     }
     let near = if tolerance.is_zero() { 0.0 } else { (apart / tolerance).to_f64() };
     Verdict::Valid(near)

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use penfuzz_directory::{
-    rendering::results::Seen,
+    rendering::results::RunObservation,
     replay::fresh::{Tested, Zygote},
     shrink::{
         Finds, Shrunk,
@@ -18,13 +18,13 @@ use penfuzz_directory::{
 };
 use penfuzz_executor::FaultKind;
 
-use crate::assembly::Sources;
+use crate::assembly::ReportInputs;
 
 /// What the fresh processes showed about the emitted tests, apart from the branches that they take.
 #[derive(Debug, Default)]
 pub struct Claims {
     /// The observed behaviour of each test in a fresh process, by the file of its input.
-    seen: HashMap<String, Seen>,
+    seen: HashMap<String, RunObservation>,
     /// Whether the tests behave differently when they run one after another in one process.
     pub are_apart: bool,
     /// Branches that count as covered in the search, but that no test takes.
@@ -36,7 +36,7 @@ pub struct Claims {
 impl Claims {
     /// The behaviour of the test of this input in a fresh process; `None` if it is not known.
     #[must_use]
-    pub fn seen(&self, file: &str) -> Option<Seen> {
+    pub fn seen(&self, file: &str) -> Option<RunObservation> {
         self.seen.get(file).cloned()
     }
 }
@@ -44,7 +44,7 @@ impl Claims {
 /// Evaluates the tests in fresh processes, and replaces all of them if one takes other branches there. Without a
 /// zygote, returns empty claims and changes nothing. Long-running inputs are skipped: they were already evaluated in a
 /// fresh process.
-pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
+pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
     let Some(fresh) = from.fresh else { return Claims::default() };
     let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
     let mut tested: HashMap<String, Tested> = HashMap::new();
@@ -86,7 +86,7 @@ pub fn confirm(from: &Sources, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
 
 /// Replays each crash in a fresh process. A simplified input that does not crash there is replaced by the original
 /// input, if that one does. Returns whether each crash repeats, by file.
-fn repeated(from: &Sources, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<String, bool> {
+fn repeated(from: &ReportInputs, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap<String, bool> {
     let mut known = HashMap::new();
     for (file, fault) in from.saved.faults.iter().filter(|(_, f)| f.kind == FaultKind::Crash) {
         let Some(found) = from.fault_inputs.get(file) else { continue };

@@ -15,11 +15,11 @@ use penfuzz_report::{
 use penfuzz_target::program::{Site, Target};
 
 use super::requirements;
-use crate::assembly::{Order, Sources, code_of, outcome_text, predicate_text};
+use crate::assembly::{Order, ReportInputs, code_of, outcome_text, predicate_text};
 
 /// Returns for each branch of the target whether the tests must keep it. Removes all other branches from the kept
 /// inputs.
-pub fn keep_wanted(target: &Target, from: &Sources, kept: &mut [Kept]) -> Vec<bool> {
+pub fn keep_wanted(target: &Target, from: &ReportInputs, kept: &mut [Kept]) -> Vec<bool> {
     let criteria = &from.options.criteria;
     let mut wanted = if criteria.as_slice() == [Criterion::Line] {
         enough_for_lines(target, from.scope, kept)
@@ -99,14 +99,14 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
 
 /// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches
 /// and vectors of each emitted test.
-pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, order: &Order, covers: &[Vec<u32>]) {
+pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs, order: &Order, covers: &[Vec<u32>]) {
     if !from.options.goals.include_branches() {
         return;
     }
     if from.options.goals.are_decisions() {
         report.decisions = decisions_of(target, from.saturation, order, covers);
     }
-    report.criterion_goals = goals_beside(target, from.scope, covers);
+    report.criterion_goals = boundary_and_exception_goals(target, from.scope, covers);
     let functions: BTreeSet<usize> = from.scope.sites.iter().map(|s| target.sites[*s].function).collect();
     let (all, by_test) = lines(target, &functions, covers);
     report.requirements = requirements::trace(target, &functions, &from.options.requirements, &by_test);
@@ -132,7 +132,7 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &Sources, ord
         (criterion.name().to_owned(), decisions::Criterion { total, covered, proved_infeasible: 0 })
     };
     // Paths and loops are examined after the search.
-    report.criteria = from.options.criteria.iter().filter(|c| !c.is_of_sequences()).map(figures).collect();
+    report.criteria = from.options.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
 }
 
 /// The criterion that a boundary or exception site belongs to; `None` for sites that branch or decision coverage
@@ -146,7 +146,7 @@ fn criterion_of(site: &Site) -> Option<Criterion> {
 }
 
 /// The boundary values and exceptions in source order, each with the tests that reach it.
-fn goals_beside(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<CriterionGoal> {
+fn boundary_and_exception_goals(target: &Target, scope: &Scope, covers: &[Vec<u32>]) -> Vec<CriterionGoal> {
     let mut all = Vec::new();
     for (number, site) in scope.sites.iter().map(|s| (*s, &target.sites[*s])) {
         let Some(criterion) = criterion_of(site) else { continue };

@@ -6,7 +6,7 @@ use penfuzz_engine::saturation::ScopeKind;
 use penfuzz_executor::Evaluator;
 use penfuzz_target::program::{Target, outside};
 
-use crate::assembly::Sources;
+use crate::assembly::ReportInputs;
 
 /// The shared libraries that the target calls into; empty unless the scope follows calls.
 #[must_use]
@@ -28,7 +28,7 @@ pub fn any_test(evaluator: &mut Evaluator, kept: &[Kept]) -> Option<Kept> {
 
 /// The source position of the first assumption in scope, if the campaign covered no branch and found no fault.
 #[must_use]
-pub fn unmet_assumption(from: &Sources, target: &Target, covered: usize) -> Option<String> {
+pub fn unmet_assumption(from: &ReportInputs, target: &Target, covered: usize) -> Option<String> {
     let nothing = covered == 0 && from.scope.requested.contains(&true) && from.saved.faults.is_empty();
     let assumed = || from.scope.sites.iter().map(|s| &target.sites[*s]).filter(|s| s.is_assumption());
     let first = nothing.then(|| assumed().min_by_key(|s| (&s.file, s.line, s.column)))??;

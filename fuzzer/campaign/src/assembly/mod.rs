@@ -1,11 +1,11 @@
 //! Assembles the [`Report`] of a campaign from its state.
 
+pub mod blocked_sites;
 pub mod claims;
 pub mod criteria;
 pub mod limits;
 pub mod operands;
 pub mod requirements;
-pub mod waits;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,12 +15,12 @@ use std::{
 
 use penfuzz_abi::site_kind;
 use penfuzz_directory::{
-    output::store::{Long, SavedState},
+    output::store::{LongRun, SavedState},
     rendering::{
         arguments::arguments,
         limits::{is_there, shared_state},
-        linked::Recorded,
-        needed::Needed,
+        linked::BuildRecord,
+        needed::NeededSources,
         prototypes::signature,
         results,
     },
@@ -45,7 +45,7 @@ const TIME_AT_END: Duration = Duration::from_secs(2);
 const TIME_RUNNING: Duration = Duration::from_millis(100);
 
 /// The data that a report is assembled from.
-pub struct Sources<'a> {
+pub struct ReportInputs<'a> {
     /// Options of the campaign.
     pub options: &'a Options,
     /// Kept and pending inputs: the file relative to the output directory, and the bytes.
@@ -67,10 +67,10 @@ pub struct Sources<'a> {
 }
 
 /// Assembles the report. Evaluates each kept input once more to find the branches that it covers. Inputs are shown
-/// shrunk. If [`Sources::fresh`] is set, each emitted test is evaluated in a fresh process, and only the branches taken
+/// shrunk. If [`ReportInputs::fresh`] is set, each emitted test is evaluated in a fresh process, and only the branches taken
 /// there count as covered.
 #[must_use]
-pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker) -> Report {
+pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
     let evaluations = from.saved.evaluations;
     let mut kept = rerun(evaluator, from);
@@ -90,14 +90,14 @@ pub fn report(evaluator: &mut Evaluator, from: &Sources, shrinker: &mut Shrinker
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
     // Only branches keep control from the code after them; goals of other kinds do not.
     if from.options.goals.include_branches() {
-        waits::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
+        blocked_sites::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
         if from.stop.is_end() {
-            waits::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
+            blocked_sites::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
         }
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
-    let needed = Needed::by(evaluator);
-    let made_of = Recorded { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
+    let needed = NeededSources::by(evaluator);
+    let made_of = BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
     let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
     let signature = signature(&function);
     let mut report = Report {
@@ -165,7 +165,7 @@ fn rounded(x: f64, per_unit: f64) -> f64 {
     (x * per_unit).round() / per_unit
 }
 
-fn rerun(evaluator: &mut Evaluator, from: &Sources) -> Vec<Kept> {
+fn rerun(evaluator: &mut Evaluator, from: &ReportInputs) -> Vec<Kept> {
     let mut runs = Vec::new();
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.recorded);
@@ -215,7 +215,7 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
 }
 
 /// The inputs to be shrunk for the report.
-fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
+fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
     let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
     let closest = uncovered.iter().filter_map(|b| {
         let (distance, bytes) = evaluator.closest(*b as usize)?;
@@ -232,7 +232,7 @@ fn finds(evaluator: &Evaluator, from: &Sources, kept: Vec<Kept>, goals: Vec<bool
 
 /// The emitted tests with the observed behaviour of the function for each. This takes two more evaluations per test,
 /// which are not counted.
-fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
+fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.requested);
     let test = |kept: &Kept| Test {
@@ -247,7 +247,7 @@ fn tests(evaluator: &mut Evaluator, from: &Sources, shrunk: &Shrunk, order: &Ord
 
 fn sites(
     evaluator: &mut Evaluator,
-    from: &Sources,
+    from: &ReportInputs,
     order: &Order,
     tests: &[Test],
     shrunk: &Shrunk,
@@ -312,7 +312,7 @@ fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
 /// The report entry of one branch, without the name of its outcome and the operands. `test` is a test that takes it.
 fn branch(
     evaluator: &Evaluator,
-    from: &Sources,
+    from: &ReportInputs,
     branch: usize,
     test: Option<&Test>,
     shrunk: &Shrunk,
@@ -350,7 +350,13 @@ fn branch(
     }
 }
 
-fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrunk, claims: &Claims) -> Vec<Finding> {
+fn findings(
+    from: &ReportInputs,
+    function: &Function,
+    kind: FaultKind,
+    shrunk: &Shrunk,
+    claims: &Claims,
+) -> Vec<Finding> {
     from.saved
         .faults
         .iter()
@@ -370,9 +376,9 @@ fn findings(from: &Sources, function: &Function, kind: FaultKind, shrunk: &Shrun
         .collect()
 }
 
-fn long_inputs(from: &Sources, function: &Function) -> Vec<LongInput> {
+fn long_inputs(from: &ReportInputs, function: &Function) -> Vec<LongInput> {
     let bytes = |file: &String| from.inputs.iter().find(|(name, _)| name == file).map(|(_, bytes)| bytes);
-    let shown = |(file, long): (&String, &Long)| {
+    let shown = |(file, long): (&String, &LongRun)| {
         let args = arguments(function, bytes(file)?);
         Some(LongInput { file: file.clone(), args, milliseconds: long.milliseconds })
     };

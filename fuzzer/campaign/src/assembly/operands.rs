@@ -1,7 +1,7 @@
 //! The operands of each comparison at the moment when one of its boundary values is first reached.
 
 use penfuzz_abi::{operand, site_kind};
-use penfuzz_executor::{Evaluator, evaluator::Seen};
+use penfuzz_executor::{Evaluator, evaluator::ObservedOperands};
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::program::Site;
 
@@ -19,7 +19,7 @@ pub(super) fn met(evaluator: &mut Evaluator, site: &Site, k: usize, shrunk: &Shr
     let count = evaluator.evaluations();
     let seen = evaluator.observe(branch, &test.bytes);
     evaluator.set_evaluations(count);
-    let Seen { values: [left, right, holds, _], .. } = seen?;
+    let ObservedOperands { values: [left, right, holds, _], .. } = seen?;
     let kind = kind_of(site.operand, site.predicate);
     let operand = |bits: u64| Operand { hex: literal::c_literal(kind, bits), decimal: literal::decimal(kind, bits) };
     let outcome = if holds == 1 { "true" } else { "false" }.to_owned();

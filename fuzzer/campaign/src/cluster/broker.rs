@@ -22,7 +22,7 @@ use penfuzz_target::hash::StableHash;
 
 use super::{
     BrokerInfo,
-    peer_link::{self, FromLink, Links},
+    peer_link::{self, LinkEvent, Links},
     secret::Secret,
     sockets::{self, LONGEST, kind},
 };
@@ -41,7 +41,7 @@ enum Source {
 
 /// The broker's connection to a client, which may not have attached yet.
 #[derive(Debug)]
-struct Seat {
+struct ClientSlot {
     socket: UnixDatagram,
     /// Index of the next message to send to the client; `None` until it sends a hello.
     next: Option<usize>,
@@ -55,7 +55,7 @@ struct Seat {
 /// All messages so far, and the position of each client among them.
 #[derive(Debug)]
 struct Broker {
-    seats: Vec<Seat>,
+    seats: Vec<ClientSlot>,
     links: BTreeMap<u64, Sender<Arc<[u8]>>>,
     log: Vec<(Source, Arc<[u8]>)>,
     known: HashSet<u64>,
@@ -64,7 +64,7 @@ struct Broker {
 
 impl Broker {
     fn new(ends: Vec<UnixDatagram>) -> Self {
-        let seat = |socket| Seat { socket, next: None, own_from: 0, is_blocked: false };
+        let seat = |socket| ClientSlot { socket, next: None, own_from: 0, is_blocked: false };
         Self {
             seats: ends.into_iter().map(seat).collect(),
             links: BTreeMap::new(),
@@ -106,17 +106,17 @@ impl Broker {
         Ok(())
     }
 
-    fn receive_from_links(&mut self, incoming: &Receiver<FromLink>) {
+    fn receive_from_links(&mut self, incoming: &Receiver<LinkEvent>) {
         while let Ok(event) = incoming.try_recv() {
             match event {
-                FromLink::Joined { id, to } => {
+                LinkEvent::Joined { id, to } => {
                     for (_, message) in &self.log {
                         let _ = to.send(Arc::clone(message));
                     }
                     self.links.insert(id, to);
                 }
-                FromLink::Message { id, message } => self.note(Source::Link(id), &message),
-                FromLink::Left { id } => {
+                LinkEvent::Message { id, message } => self.note(Source::Link(id), &message),
+                LinkEvent::Left { id } => {
                     self.links.remove(&id);
                 }
             }
@@ -146,7 +146,7 @@ impl Broker {
 }
 
 /// The parameters of the broker that come from the supervisor.
-pub struct Outside<'a> {
+pub struct BrokerConfig<'a> {
     /// The port for brokers of other machines.
     pub public: Option<TcpListener>,
     /// Addresses of the brokers that this one connects to.
@@ -161,7 +161,7 @@ pub struct Outside<'a> {
 ///
 /// # Errors
 /// When a socket cannot be used: another broker should replace this one.
-pub fn run(info: &'static BrokerInfo, ends: Vec<UnixDatagram>, outside: Outside) -> Result<Infallible, Error> {
+pub fn run(info: &'static BrokerInfo, ends: Vec<UnixDatagram>, outside: BrokerConfig) -> Result<Infallible, Error> {
     let failed = |e: io::Error| Error::because("the broker fails", e);
     let (to_broker, incoming) = channel();
     let links = Arc::new(Links::new(info, to_broker, outside.secret, outside.shm));

@@ -6,8 +6,8 @@ use super::*;
 struct Farm {
     broker: Broker,
     clients: Vec<UnixDatagram>,
-    to_broker: Sender<FromLink>,
-    incoming: Receiver<FromLink>,
+    to_broker: Sender<LinkEvent>,
+    incoming: Receiver<LinkEvent>,
 }
 
 fn farm(n: usize) -> Farm {
@@ -74,21 +74,21 @@ fn a_client_cannot_pass_for_another_machine_or_send_nonsense() {
 }
 
 #[test]
-fn what_a_link_brings_is_marked_and_not_sent_back() {
+fn remote_messages_are_marked_and_not_sent_back() {
     let mut farm = farm(1);
     farm.send(0, &[kind::HELLO]);
     farm.send(0, &[kind::LOCAL, 1]);
     farm.turn();
     let (to, out) = channel();
-    farm.to_broker.send(FromLink::Joined { id: 5, to }).unwrap();
+    farm.to_broker.send(LinkEvent::Joined { id: 5, to }).unwrap();
     // The first message equals one of the local client.
     for message in [vec![1], vec![2]] {
-        farm.to_broker.send(FromLink::Message { id: 5, message }).unwrap();
+        farm.to_broker.send(LinkEvent::Message { id: 5, message }).unwrap();
     }
     farm.turn();
     assert_eq!(farm.received(0), [[kind::REMOTE, 1], [kind::REMOTE, 2]]);
     assert_eq!(out.try_iter().map(|m| m.to_vec()).collect::<Vec<_>>(), [[1]], "all messages of this machine");
-    farm.to_broker.send(FromLink::Left { id: 5 }).unwrap();
+    farm.to_broker.send(LinkEvent::Left { id: 5 }).unwrap();
     farm.turn();
     farm.send(0, &[kind::LOCAL, 3]);
     farm.turn();

@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(config(512))]
 
     #[test]
-    fn what_is_sent_is_received(function: u64, sites: u64, body in body()) {
+    fn decoded_message_equals_encoded(function: u64, sites: u64, body in body()) {
         let message = Message { function, sites, body };
         prop_assert_eq!(Message::decode(&message.encode()), Some(message));
     }

@@ -1,7 +1,7 @@
 //! Links between the brokers of several machines.
 //!
 //! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in
-//! the stream when a message arrives slowly. A link here is an encrypted connection ([`Sealed`]), served by its own
+//! the stream when a message arrives slowly. A link here is an encrypted connection ([`SecureConnection`]), served by its own
 //! thread. It detects within half a minute that the other side is gone, and reconnects. No message is lost: a broker
 //! sends all messages over a new link, and the other broker drops duplicates.
 
@@ -22,7 +22,7 @@ use std::{
 use super::{
     BrokerInfo,
     broker_info::PeerCell,
-    secret::{Sealed, Secret, Side},
+    secret::{Secret, SecureConnection, Side},
 };
 use crate::worker_shm::WorkerShm;
 
@@ -50,7 +50,7 @@ const HANDSHAKES: usize = 64;
 
 /// An event that a link sends to the broker.
 #[derive(Debug)]
-pub enum FromLink {
+pub enum LinkEvent {
     /// A new link is connected, and must receive all messages.
     Joined {
         /// The number of the link.
@@ -75,7 +75,7 @@ pub enum FromLink {
 /// The state that all links of a broker share.
 pub struct Links {
     info: &'static BrokerInfo,
-    to_broker: mpsc::Sender<FromLink>,
+    to_broker: mpsc::Sender<LinkEvent>,
     secret: Secret,
     next_id: AtomicU64,
     accepted: AtomicUsize,
@@ -98,7 +98,7 @@ impl Links {
     #[must_use]
     pub fn new(
         info: &'static BrokerInfo,
-        to_broker: mpsc::Sender<FromLink>,
+        to_broker: mpsc::Sender<LinkEvent>,
         secret: Secret,
         shm: &'static WorkerShm,
     ) -> Self {
@@ -144,7 +144,7 @@ pub fn connect(address: &str, links: &Links) {
     let cell = links.info.peer(address);
     let mut pause = RETRY.0;
     loop {
-        match open(address).and_then(|stream| greet(stream, Side::Connects, links)) {
+        match open(address).and_then(|stream| connect_securely(stream, Side::Connects, links)) {
             Ok(link) => {
                 pause = RETRY.0;
                 exchange(link, links, cell);
@@ -172,7 +172,7 @@ pub fn accept(listener: &TcpListener, links: &Arc<Links>) {
         let Ok(handshake) = links.begin_handshake(&stream) else { continue };
         let links = Arc::clone(links);
         thread::spawn(move || {
-            let link = greet(stream, Side::Accepts, &links);
+            let link = connect_securely(stream, Side::Accepts, &links);
             links.end_handshake(handshake);
             match link {
                 Ok(link) => serve(link, from.ip(), &links),
@@ -206,15 +206,15 @@ fn open(address: &str) -> io::Result<TcpStream> {
 
 /// A connection on which the other side has proved that it knows the secret.
 struct Link {
-    sealed: Sealed,
+    sealed: SecureConnection,
     sender: super::secret::Sender,
     receiver: super::secret::Receiver,
 }
 
 /// Performs the handshake, and exchanges an empty message in both directions.
-fn greet(stream: TcpStream, side: Side, links: &Links) -> io::Result<Link> {
-    detect_death(&stream)?;
-    let sealed = Sealed::new(stream, side, &links.secret, PATIENCE)?;
+fn connect_securely(stream: TcpStream, side: Side, links: &Links) -> io::Result<Link> {
+    enable_keep_alive(&stream)?;
+    let sealed = SecureConnection::new(stream, side, &links.secret, PATIENCE)?;
     let (mut sender, mut receiver) = (sealed.sender(), sealed.receiver());
     sender.send(&[])?;
     receiver.receive(Some(Instant::now() + PATIENCE))?;
@@ -231,14 +231,14 @@ fn exchange(link: Link, links: &Links, cell: Option<&PeerCell>) {
     let Link { sealed, mut sender, mut receiver } = link;
     let (to, outgoing) = channel();
     let id = links.next_id.fetch_add(1, Ordering::Relaxed);
-    if links.to_broker.send(FromLink::Joined { id, to }).is_err() {
+    if links.to_broker.send(LinkEvent::Joined { id, to }).is_err() {
         return;
     }
     set(2);
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
             while let Ok(message) = receiver.receive(None) {
-                if links.to_broker.send(FromLink::Message { id, message: message.to_vec() }).is_err() {
+                if links.to_broker.send(LinkEvent::Message { id, message: message.to_vec() }).is_err() {
                     return;
                 }
                 if let Some(cell) = cell {
@@ -256,11 +256,11 @@ fn exchange(link: Link, links: &Links, cell: Option<&PeerCell>) {
         let _ = sealed.stream().shutdown(Shutdown::Both);
     });
     set(1);
-    let _ = links.to_broker.send(FromLink::Left { id });
+    let _ = links.to_broker.send(LinkEvent::Left { id });
 }
 
 /// Makes the kernel close the connection if the other side disappears without closing it.
-fn detect_death(stream: &TcpStream) -> io::Result<()> {
+fn enable_keep_alive(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let set = |level, name, value: i32| {
         // SAFETY: a system call on an open socket, with the address and size of a local variable.

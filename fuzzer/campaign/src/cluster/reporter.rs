@@ -1,7 +1,6 @@
 //! Writes one report over all clients, in a separate process that loads the target and evaluates all inputs that the
 //! clients have on disk once more. It needs only the directories, so it works no matter which clients live.
 
-use penfuzz_directory::output::reports;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -10,19 +9,20 @@ use std::{
 use penfuzz_directory::{
     output::{
         recovery::{self, Inputs},
+        reports,
         store::{self, SavedState},
     },
-    replay::fresh::{Pipes, UNWATCHED, Zygote},
+    replay::fresh::{NO_SUPERVISOR, Pipes, Zygote},
     shrink::Shrinker,
 };
 use penfuzz_engine::saturation::{BranchGraph, Saturation, Scope};
 use penfuzz_error::Error;
-use penfuzz_executor::{Evaluator, evaluator::RunStatus, fresh::FreshRun};
+use penfuzz_executor::{Evaluator, evaluator::RunStatus, fresh::FreshProcessRunner};
 use penfuzz_report::Report;
 use penfuzz_system::files::foreign;
 
 use super::client_directories;
-use crate::{assembly as outcome, options::Options, prepare::Prepared, saved_state, worker_shm::StopReason};
+use crate::{assembly as report_assembly, options::Options, prepare::Prepared, saved_state, worker_shm::StopReason};
 
 /// Figures that the supervisor adds to the content of the directories.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let pipes = Pipes::new();
     // If the system refuses the filter, the clients have already warned.
     let _ = hold.install();
-    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, UNWATCHED));
+    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, NO_SUPERVISOR));
     cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
     let n = saturation.len();
     let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };
@@ -69,7 +69,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     }
     saved_state::restore_progress(&mut evaluator, &merged.saved);
     let spent = saved_state::spent(&merged.saved, n);
-    let sources = outcome::Sources {
+    let sources = report_assembly::ReportInputs {
         options,
         inputs: &merged.inputs,
         fault_inputs: &merged.fault_inputs,
@@ -80,8 +80,8 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
         stop: totals.stop,
         fresh: fresh.as_ref(),
     };
-    let report = outcome::report(&mut evaluator, &sources, &mut Shrinker::default());
-    hold.come_back();
+    let report = report_assembly::report(&mut evaluator, &sources, &mut Shrinker::default());
+    hold.restore_process_state();
     reports::write_all(dir, &report).map_err(Error::from_source)?;
     Ok(report)
 }

@@ -71,8 +71,8 @@ impl Secret {
             return Err(at(
                 path,
                 format!(
-                    "has {} bytes; the secret of the farm has at least {}: openssl rand -hex 32 > FILE, the same file on every \
-                     machine",
+                    "has {} bytes; the secret of the farm has at least {}: openssl rand -hex 32 > FILE, the same file \
+                     on every machine",
                     bytes.len(),
                     LENGTH.0
                 ),
@@ -84,7 +84,7 @@ impl Secret {
 
 /// One side of an encrypted connection, after the handshake. It can send and receive at the same time.
 #[derive(Clone)]
-pub struct Sealed {
+pub struct SecureConnection {
     stream: Arc<TcpStream>,
     keys: Arc<StatelessTransportState>,
 }
@@ -98,7 +98,7 @@ pub enum Side {
     Accepts,
 }
 
-impl Sealed {
+impl SecureConnection {
     /// Performs the handshake on a connection, within `patience`. On success, the connecting side knows that the other
     /// one has the secret. The accepting side knows that only after the first message: the handshake message that it
     /// received could be a replay.
@@ -115,11 +115,11 @@ impl Sealed {
         };
         let mut state = state().map_err(io::Error::other)?;
         if side == Side::Connects {
-            speak(&mut state, &stream)?;
-            listen(&mut state, &stream, deadline)?;
+            send_handshake(&mut state, &stream)?;
+            receive_handshake(&mut state, &stream, deadline)?;
         } else {
-            listen(&mut state, &stream, deadline)?;
-            speak(&mut state, &stream)?;
+            receive_handshake(&mut state, &stream, deadline)?;
+            send_handshake(&mut state, &stream)?;
         }
         let keys = state.into_stateless_transport_mode().map_err(io::Error::other)?;
         Ok(Self { stream: Arc::new(stream), keys: Arc::new(keys) })
@@ -144,13 +144,13 @@ impl Sealed {
     }
 }
 
-fn speak(state: &mut HandshakeState, stream: &TcpStream) -> io::Result<()> {
+fn send_handshake(state: &mut HandshakeState, stream: &TcpStream) -> io::Result<()> {
     let mut message = [0; HANDSHAKE];
     let n = state.write_message(&[], &mut message).map_err(io::Error::other)?;
     write_packet(stream, &message[..n])
 }
 
-fn listen(state: &mut HandshakeState, stream: &TcpStream, deadline: Instant) -> io::Result<()> {
+fn receive_handshake(state: &mut HandshakeState, stream: &TcpStream, deadline: Instant) -> io::Result<()> {
     let mut message = Vec::new();
     read_packet(stream, &mut message, HANDSHAKE, Some(deadline))?;
     state.read_message(&message, &mut [0; HANDSHAKE]).map_err(|e| io::Error::new(ErrorKind::PermissionDenied, e))?;
@@ -159,7 +159,7 @@ fn listen(state: &mut HandshakeState, stream: &TcpStream, deadline: Instant) -> 
 
 /// Encrypts and sends messages.
 pub struct Sender {
-    sealed: Sealed,
+    sealed: SecureConnection,
     number: u64,
     buffer: Vec<u8>,
 }
@@ -179,7 +179,7 @@ impl Sender {
 
 /// Receives and decrypts messages.
 pub struct Receiver {
-    sealed: Sealed,
+    sealed: SecureConnection,
     number: u64,
     sealed_bytes: Vec<u8>,
     bytes: Vec<u8>,

@@ -14,11 +14,11 @@ fn ends() -> (TcpStream, TcpStream) {
     (one, listener.accept().unwrap().0)
 }
 
-fn handshake(connects: &Secret, accepts: &Secret) -> (io::Result<Sealed>, io::Result<Sealed>) {
+fn handshake(connects: &Secret, accepts: &Secret) -> (io::Result<SecureConnection>, io::Result<SecureConnection>) {
     let (one, other) = ends();
     let accepts = accepts.clone();
-    let other = thread::spawn(move || Sealed::new(other, Side::Accepts, &accepts, PATIENCE));
-    let one = Sealed::new(one, Side::Connects, connects, PATIENCE);
+    let other = thread::spawn(move || SecureConnection::new(other, Side::Accepts, &accepts, PATIENCE));
+    let one = SecureConnection::new(one, Side::Connects, connects, PATIENCE);
     (one, other.join().unwrap())
 }
 
@@ -66,7 +66,7 @@ fn a_silent_or_slow_stranger_is_not_waited_for() {
         let (mut one, other) = ends();
         one.write_all(bytes).unwrap();
         let begun = Instant::now();
-        let refused = Sealed::new(other, Side::Accepts, &Secret::none(), Duration::from_millis(100));
+        let refused = SecureConnection::new(other, Side::Accepts, &Secret::none(), Duration::from_millis(100));
         assert!(refused.is_err() && begun.elapsed() < PATIENCE);
     }
 }
@@ -76,7 +76,7 @@ fn nonsense_is_refused() {
     for bytes in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0xff; 200], &[0, 0], &[0; 300]] {
         let (mut one, other) = ends();
         one.write_all(bytes).unwrap();
-        assert!(Sealed::new(other, Side::Accepts, &Secret::none(), PATIENCE).is_err());
+        assert!(SecureConnection::new(other, Side::Accepts, &Secret::none(), PATIENCE).is_err());
     }
 }
 

@@ -2,7 +2,6 @@
 //! and one input for each place of a crash or a hang. The result can be resumed and reported on like any other
 //! campaign.
 
-use penfuzz_directory::output::reports;
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -12,7 +11,8 @@ use penfuzz_directory::{
     output::{
         directory::lock,
         manifest::{self, Manifest},
-        store::{Long, SavedState, Store},
+        reports,
+        store::{LongRun, SavedState, Store},
         trust::Trusted,
     },
     replay::{
@@ -23,14 +23,14 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::saturation::{BranchGraph, Saturation};
 use penfuzz_error::{Error, at};
-use penfuzz_executor::{Fault, fresh::FreshRun};
+use penfuzz_executor::{Fault, fresh::FreshProcessRunner};
 use penfuzz_target::program::select;
 
 use super::{
     directory::{self, Client, FAILING, Input, KEPT},
     triage::noted,
 };
-use crate::{Options, assembly as outcome, saved_state, worker_shm::StopReason};
+use crate::{Options, assembly as report_assembly, saved_state, worker_shm::StopReason};
 
 /// The figures of a merged campaign.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Merger {
         let evaluator = &mut self.session.evaluator;
         saved_state::restore_progress(evaluator, &store.saved);
         let spent = saved_state::spent(&store.saved, saturation.len());
-        let sources = outcome::Sources {
+        let sources = report_assembly::ReportInputs {
             options: &Options::resuming(&self.manifest),
             inputs: &store.inputs(),
             fault_inputs: store.fault_inputs(),
@@ -164,7 +164,7 @@ impl Merger {
             stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
             fresh,
         };
-        let report = outcome::report(evaluator, &sources, &mut Shrinker::default());
+        let report = report_assembly::report(evaluator, &sources, &mut Shrinker::default());
         reports::write_all(store.dir(), &report).map_err(Error::from_source)
     }
 }
@@ -257,7 +257,7 @@ fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find, fresh: Opti
     let evaluations = input.number("execs").unwrap_or(0);
     let saturates = saturation.cover(&covers, false) > 0;
     if let Some(milliseconds) = run.long {
-        store.keep_long(&input.bytes, Long { milliseconds, covers: run.covers.clone() }, ms, evaluations, "merge");
+        store.keep_long(&input.bytes, LongRun { milliseconds, covers: run.covers.clone() }, ms, evaluations, "merge");
     } else if saturates {
         store.keep(&input.bytes, ms, evaluations, "merge");
     } else {

@@ -27,7 +27,7 @@ use penfuzz_system::process::child::{self, Ending, Limit};
 /// Maximum number of candidates for an input that returns or fails.
 const CANDIDATES: usize = 200_000;
 /// Maximum number of candidates for an input that kills its process: each needs a process.
-const DEADLY_CANDIDATES: usize = 4_000;
+const MAX_FATAL_CANDIDATES: usize = 4_000;
 /// Maximum number of candidates that may kill their process before simplification stops.
 const DEATHS: usize = 200;
 
@@ -68,7 +68,7 @@ pub fn run(session: &mut ReplaySession, bytes: &[u8]) -> Result<Trimmed, Error> 
     }
     let is_deadly = run.fault.as_ref().is_some_and(|f| !f.is_cheap && kills_its_process(session, &x));
     let until = Instant::now() + TIME;
-    let bytes = if is_deadly { trim_deadly(session, x, until)? } else { trim(session, x, &run, until) };
+    let bytes = if is_deadly { simplify_fatal(session, x, until)? } else { trim(session, x, &run, until) };
     // The reason of a fault (its address) may have changed.
     let run = session.evaluate(&[&bytes])?.swap_remove(0);
     Ok(Trimmed { bytes, run })
@@ -79,8 +79,8 @@ fn kills_its_process(session: &mut ReplaySession, bytes: &[u8]) -> bool {
     let (timeout, patience) = (session.timeout(), session.patience());
     let work = |send: &mut dyn FnMut(&ChildMessage)| {
         silence();
-        if session.evaluator.on_its_own(timeout).is_ok() {
-            let _ = session.look(bytes);
+        if session.evaluator.detach_from_supervisor(timeout).is_ok() {
+            let _ = session.evaluate_here(bytes);
             send(&ChildMessage::Holds);
         }
     };
@@ -141,15 +141,15 @@ fn work(
     send: &mut dyn FnMut(&ChildMessage),
 ) {
     silence();
-    if session.evaluator.on_its_own(session.timeout()).is_err() {
+    if session.evaluator.detach_from_supervisor(session.timeout()).is_err() {
         return;
     }
     let (layout, is_harness) = (session.evaluator.function().layout(), session.evaluator.function().is_harness());
     // This arms the branches in scope.
-    let _ = session.look(&x);
+    let _ = session.evaluate_here(&x);
     let mut left = CANDIDATES;
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
-        if left == 0 || Instant::now() >= until || session.evaluator.is_worn_out() {
+        if left == 0 || Instant::now() >= until || session.evaluator.needs_restart() {
             return Verdict::Stop;
         }
         left -= 1;
@@ -165,13 +165,13 @@ fn work(
     });
 }
 
-fn trim_deadly(session: &mut ReplaySession, mut x: Vec<u8>, until: Instant) -> Result<Vec<u8>, Error> {
+fn simplify_fatal(session: &mut ReplaySession, mut x: Vec<u8>, until: Instant) -> Result<Vec<u8>, Error> {
     let patience = session.patience();
     let (layout, is_harness) = (session.evaluator.function().layout(), session.evaluator.function().is_harness());
     let Some(death) = fatal_input::run_again(&mut session.evaluator, &session.scope, &x, patience)? else {
         return Ok(x);
     };
-    let (mut left, mut failed) = (DEADLY_CANDIDATES, None);
+    let (mut left, mut failed) = (MAX_FATAL_CANDIDATES, None);
     simpler(&mut Simplifier::new(), &mut x, &layout, is_harness, |y| {
         if left == 0 || Instant::now() >= until {
             return Verdict::Stop;

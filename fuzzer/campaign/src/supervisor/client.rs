@@ -25,11 +25,11 @@ use crate::{
 };
 
 /// Number of consecutive deaths without a new evaluation after which a single client fails.
-const HOPELESS: u32 = 3;
+const MAX_DEATHS: u32 = 3;
 
 /// The same limit for one of several clients: a user may be killing them, and the others continue. The pause before
 /// each replacement grows.
-const HOPELESS_IN_FARM: u32 = 30;
+const MAX_DEATHS_IN_FARM: u32 = 30;
 
 /// The time that each such death adds to the pause before the next worker, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -38,7 +38,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_
 const REPORT_TIME: Duration = Duration::from_mins(2);
 
 /// Number of consecutive deaths without a new find after which the campaign ends with its results so far.
-const FRUITLESS: u32 = 200;
+const MAX_DEATHS_WITHOUT_FIND: u32 = 200;
 
 /// Number of consecutive workers that need a restart without a new evaluation after which the campaign fails.
 const IDLE: u32 = 50;
@@ -48,7 +48,7 @@ const IDLE: u32 = 50;
 enum WorkerEnding {
     Finished,
     Stuck,
-    WornOut,
+    NeedsRestart,
     Failed,
     Killed(Killed),
 }
@@ -67,7 +67,7 @@ pub enum Event {
     /// The worker has ended because it finds nothing new.
     Stuck,
     /// Every replacement worker is killed as well, and nothing new is found.
-    Fruitless,
+    NoProgress,
     /// No worker can continue.
     Failed(Error),
 }
@@ -98,7 +98,7 @@ pub struct Client {
     deaths: u32,
     /// Number of consecutive workers that needed a restart without a new evaluation.
     idle: u32,
-    fruitless: u32,
+    deaths_without_find: u32,
     best: u64,
     messages: Messages,
 }
@@ -126,7 +126,7 @@ impl Client {
             stopped: Stopped::default(),
             deaths: 0,
             idle: 0,
-            fruitless: 0,
+            deaths_without_find: 0,
             best: 0,
             messages: Messages::default(),
         })
@@ -190,7 +190,7 @@ impl Client {
     ///
     /// # Errors
     /// When the system cannot create a process.
-    pub fn go_on(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
+    pub fn resume(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.has_ended = false;
         self.shm().seeds_tried.store(0, Ordering::Relaxed);
         self.start(options, begun)
@@ -237,7 +237,7 @@ impl Client {
                 self.has_ended = true;
                 Ok(Event::Stuck)
             }
-            WorkerEnding::WornOut => self.relieve(options, begun),
+            WorkerEnding::NeedsRestart => self.restart(options, begun),
             WorkerEnding::Failed => {
                 self.has_ended = true;
                 Ok(Event::Failed(failure(self.shm())))
@@ -271,13 +271,14 @@ impl Client {
     }
 
     /// Replaces a worker that needs a restart.
-    fn relieve(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+    fn restart(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
         if self.idle >= IDLE {
             self.has_ended = true;
             return Ok(Event::Failed(Error::new(
-                "one worker after the other ends without a new evaluation, because inputs of the campaign leave much memory behind \
-                 or take as long as `--timeout`; give more of both",
+                "one worker after the other ends without a new evaluation, \
+                 because inputs of the campaign leave much memory behind or take as long as `--timeout`; \
+                 give more of both",
             )));
         }
         self.start(options, begun).map(|()| Event::Nothing)
@@ -296,7 +297,7 @@ impl Client {
             return Ok(Event::Failed(died_loading(options, killed.signal)));
         }
         self.deaths = if self.has_progressed() { 0 } else { self.deaths + 1 };
-        let hopeless = if self.place.farm.is_some() { HOPELESS_IN_FARM } else { HOPELESS };
+        let hopeless = if self.place.farm.is_some() { MAX_DEATHS_IN_FARM } else { MAX_DEATHS };
         if self.deaths >= hopeless {
             self.has_ended = true;
             let how = signal_name(killed.signal);
@@ -306,7 +307,7 @@ impl Client {
         }
         let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
         let found = found.into_iter().fold(0, u64::saturating_add);
-        self.fruitless = if found > self.best { 0 } else { self.fruitless + 1 };
+        self.deaths_without_find = if found > self.best { 0 } else { self.deaths_without_find + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
         // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped.
@@ -316,7 +317,11 @@ impl Client {
         } else {
             self.start(options, begun)?;
         }
-        Ok(if self.fruitless >= FRUITLESS { Event::Fruitless } else { Event::Replaced(killed) })
+        Ok(if self.deaths_without_find >= MAX_DEATHS_WITHOUT_FIND {
+            Event::NoProgress
+        } else {
+            Event::Replaced(killed)
+        })
     }
 }
 
@@ -333,7 +338,7 @@ pub(super) fn work_and_exit(
     let end = match work() {
         Ok(worker::End::Finished) => WorkerEnd::Finished,
         Ok(worker::End::Stuck) => WorkerEnd::Stuck,
-        Ok(worker::End::WornOut) => WorkerEnd::WornOut,
+        Ok(worker::End::NeedsRestart) => WorkerEnd::NeedsRestart,
         Err(e) => {
             shm.error.set(&e.to_string());
             shm.is_unusable.store(u32::from(Unusable::is_cause_of(&e)), Ordering::Release);
@@ -365,7 +370,7 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
     match end {
         e if e == WorkerEnd::Finished as u32 => WorkerEnding::Finished,
         e if e == WorkerEnd::Stuck as u32 => WorkerEnding::Stuck,
-        e if e == WorkerEnd::WornOut as u32 => WorkerEnding::WornOut,
+        e if e == WorkerEnd::NeedsRestart as u32 => WorkerEnding::NeedsRestart,
         e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
         _ => match status.signal() {
             // The target exited in a way that is not intercepted.

@@ -20,7 +20,7 @@ use penfuzz_system::process::{interrupts::SecondCtrlC, service, wait};
 use crate::{
     cluster::{
         BrokerInfo,
-        broker::{self, Outside},
+        broker::{self, BrokerConfig},
         reporter::{self, Totals},
         secret::Secret,
         sockets::Sockets,
@@ -181,7 +181,7 @@ impl FarmProcesses {
         broker.last_beat.1 = now;
         let (broker_info, sockets, shm) = (self.broker_info, &self.sockets, broker.shm);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
-        let outside = Outside { public, remote: &options.farm.remote_brokers, secret: self.secret.clone(), shm };
+        let outside = BrokerConfig { public, remote: &options.farm.remote_brokers, secret: self.secret.clone(), shm };
         broker.pid = service::start("broker", move || {
             // SAFETY: ends the process. A thread that panics would leave the broker without the link that the thread
             // served: a new broker has all links.
@@ -297,9 +297,9 @@ fn read_secret(options: &Options) -> Result<Secret, Error> {
     match &options.farm {
         Farm { secret: Some(path), .. } => Secret::read(path),
         farm if farm.is_connected() && !farm.insecure => Err(Error::new(
-            "machines are connected with a common secret only: make one with `openssl rand -hex 32 > FILE; chmod 600 FILE`, \
-             copy it to all of them, and give --broker-secret FILE everywhere; --insecure does without, for a network where \
-             nobody else is",
+            "machines are connected with a common secret only: make one with `openssl rand -hex 32 > FILE; \
+             chmod 600 FILE`, copy it to all of them, and give --broker-secret FILE everywhere; \
+             --insecure does without, for a network where nobody else is",
         )),
         _ => Ok(Secret::none()),
     }

@@ -66,7 +66,7 @@ const LONGEST_START: Duration = Duration::from_secs(10);
 /// When the target cannot be used, the output directory cannot be written, or the workers cannot continue; after a
 /// second SIGINT.
 pub fn run(options: &Options) -> Result<Finished, Error> {
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let mut supervisor = Supervisor::new(options)?;
     let result = supervisor.run();
     supervisor.end(&result);
@@ -98,7 +98,7 @@ struct Supervisor<'a> {
 impl<'a> Supervisor<'a> {
     fn new(options: &'a Options) -> Result<Self, Error> {
         let begun = Instant::now();
-        let options = proofs::pausing(options);
+        let options = proofs::with_solver_pauses(options);
         // Opens ports before any file is created, so that nothing is written if a port is in use.
         let display = Display::new(&options)?;
         let exporters = Exporters::new(&options)?;
@@ -133,7 +133,7 @@ impl<'a> Supervisor<'a> {
         let dir = self.run_clients()?;
         let mut report = read_report(&dir)?;
         while core::mem::take(&mut self.is_stuck) {
-            self.ask_and_go_on(&dir, report)?;
+            self.run_solvers_and_resume(&dir, report)?;
             self.run_clients()?;
             report = read_report(&dir)?;
         }
@@ -169,8 +169,8 @@ impl<'a> Supervisor<'a> {
     fn interrupted_twice(&self) -> Error {
         let dir = self.display.dir().map_or_else(String::new, |dir| format!(" in {}", dir.display()));
         Error::new(format!(
-            "interrupted twice, so the last report is not written; what is on the disk{dir} is kept, and the same command \
-             goes on with it"
+            "interrupted twice, so the last report is not written; what is on the disk{dir} is kept, and the same \
+             command goes on with it"
         ))
     }
 
@@ -194,7 +194,7 @@ impl<'a> Supervisor<'a> {
                 // Clients send each other all their finds: when one is done, all are.
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Stuck => self.is_stuck = true,
-                Event::Fruitless => self.stop_all(StopReason::WorkersDie),
+                Event::NoProgress => self.stop_all(StopReason::WorkersDie),
                 Event::Failed(e) => {
                     // The other clients end normally, so that their finds are written.
                     self.failure.get_or_insert(e);
@@ -211,7 +211,8 @@ impl<'a> Supervisor<'a> {
                 client.abandon();
                 self.failure.get_or_insert_with(|| {
                     Error::new(format!(
-                        "{} did not end in time and was killed; what it had written is kept, and the same command goes on",
+                        "{} did not end in time and was killed; \
+                         what it had written is kept, and the same command goes on",
                         client.place.name()
                     ))
                 });

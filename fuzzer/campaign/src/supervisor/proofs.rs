@@ -8,7 +8,7 @@ use std::{
 
 use penfuzz_directory::output::{manifest, reports::write_all};
 use penfuzz_error::Error;
-use penfuzz_prove::{self as prove, stated::Stated};
+use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
 use penfuzz_system::process::interrupts;
 
@@ -26,7 +26,7 @@ const LONGER: u32 = 4;
 /// The options, changed so that the search pauses for solvers when it makes no progress. They are unchanged unless the
 /// campaign has one client, time for proofs, a solver, and no limit on evaluations (with such a limit, the same seed
 /// must find the same inputs).
-pub(super) fn pausing(options: &Options) -> Cow<'_, Options> {
+pub(super) fn with_solver_pauses(options: &Options) -> Cow<'_, Options> {
     let is_alone = !options.farm.is_needed() && options.sync.is_empty();
     let pauses = is_alone
         && options.proofs == Proofs::Brief
@@ -39,7 +39,7 @@ pub(super) fn pausing(options: &Options) -> Cow<'_, Options> {
 impl Supervisor<'_> {
     /// Runs solvers on the goals that the search has not reached. Then continues the search without the goals that are
     /// proved unreachable, starting from the solver models.
-    pub(super) fn ask_and_go_on(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
+    pub(super) fn run_solvers_and_resume(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
         let began = Instant::now();
         self.carry_over(dir, &mut report);
         if let Err(e) = ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
@@ -47,22 +47,22 @@ impl Supervisor<'_> {
         }
         let options = self.options.to_mut();
         let next = options.patience.map(|patience| patience * LONGER);
-        options.patience = next.filter(|_| prove::unstated(&report).next().is_some());
+        options.patience = next.filter(|_| prove::without_verdict(&report).next().is_some());
         options.hints = prove::models::inputs(&report);
         options.out = Some(dir.to_path_buf());
         options.fresh = false;
         let pause = began.elapsed();
         self.paused += pause;
         for client in &mut self.clients {
-            client.shm().leave_out(pause);
-            client.go_on(&self.options, self.begun)?;
+            client.shm().exclude_pause(pause);
+            client.resume(&self.options, self.begun)?;
         }
         Ok(())
     }
 
     /// Copies the proofs of an earlier pause or an earlier run of this campaign to the current report.
     fn carry_over(&mut self, dir: &Path, report: &mut Report) {
-        let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
+        let stated = manifest::read(dir).map(|manifest| StoredProofs::read(dir, &manifest)).unwrap_or_default();
         for fault in models::carry_over(&stated, report) {
             self.display.warn(&fault);
         }

@@ -217,7 +217,7 @@ fn long_files_are_left_out_with_one_message() {
 }
 
 #[test]
-fn what_would_block_is_not_opened() {
+fn blocking_files_are_not_opened() {
     let mut scene = Scene::new();
     fs::create_dir_all(scene.path("corpus/directory")).unwrap();
     let pipe = CString::new(scene.path("corpus/pipe").as_os_str().as_bytes()).unwrap();

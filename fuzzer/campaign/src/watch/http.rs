@@ -50,7 +50,7 @@ const REST: Duration = Duration::from_millis(100);
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     /// The HTTP status; one of those that [`reason`] has a text for.
     pub status: u16,
     /// Content type of the body.
@@ -59,7 +59,7 @@ pub struct Answer {
     pub body: String,
 }
 
-impl Answer {
+impl Response {
     /// Creates an answer that is a sentence of plain text.
     #[must_use]
     pub fn sentence(status: u16, text: &str) -> Self {
@@ -72,7 +72,7 @@ impl Answer {
 ///
 /// # Errors
 /// When the listener cannot be polled.
-pub fn serve(listener: &TcpListener, mut page: impl FnMut(&str) -> Answer) -> Result<(), Error> {
+pub fn serve(listener: &TcpListener, mut page: impl FnMut(&str) -> Response) -> Result<(), Error> {
     listener.set_nonblocking(true).map_err(|e| Error::because("cannot wait for connections", e))?;
     let mut connections = VecDeque::new();
     loop {
@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// Reads and writes what is possible without blocking. Returns whether the connection stays open.
-    fn advance(&mut self, page: &mut impl FnMut(&str) -> Answer) -> bool {
+    fn advance(&mut self, page: &mut impl FnMut(&str) -> Response) -> bool {
         while Instant::now() < self.deadline {
             match self.step(page) {
                 Ok(true) => {}
@@ -159,7 +159,7 @@ impl Connection {
     }
 
     /// Performs one read or write. Returns false at the end of the connection.
-    fn step(&mut self, page: &mut impl FnMut(&str) -> Answer) -> std::io::Result<bool> {
+    fn step(&mut self, page: &mut impl FnMut(&str) -> Response) -> std::io::Result<bool> {
         let mut chunk = [0; 1024];
         match &mut self.state {
             State::Reading(request) => {
@@ -189,23 +189,23 @@ impl Connection {
 }
 
 /// The answer to a request, with its head; `None` as long as the request is incomplete.
-fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Answer) -> Option<Vec<u8>> {
+fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Response) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
-    let too_long = || Answer::sentence(431, "the head of the request is too long");
+    let too_long = || Response::sentence(431, "the head of the request is too long");
     let answer = match parsed.parse(request) {
         Ok(httparse::Status::Partial) if request.len() < REQUEST => return None,
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => too_long(),
-        Err(_) => Answer::sentence(400, "this is no request of HTTP"),
+        Err(_) => Response::sentence(400, "this is no request of HTTP"),
         Ok(httparse::Status::Complete(_)) => match parsed.method {
             Some("GET" | "HEAD") => page(parsed.path.unwrap_or_default().split('?').next().unwrap_or_default()),
-            _ => Answer::sentence(405, "pages can only be read here"),
+            _ => Response::sentence(405, "pages can only be read here"),
         },
     };
     Some(encode(&answer, parsed.method != Some("HEAD")))
 }
 
-fn encode(answer: &Answer, with_body: bool) -> Vec<u8> {
+fn encode(answer: &Response, with_body: bool) -> Vec<u8> {
     let allow = if answer.status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
     let mut all = format!(
         "HTTP/1.1 {} {}\r\nDate: {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{allow}Connection: close\r\n\r\n",

@@ -7,8 +7,8 @@ fn start() -> std::net::SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let page = |path: &str| match path {
-        "/none" => Answer::sentence(404, "none"),
-        path => Answer::sentence(200, &format!("page {path}")),
+        "/none" => Response::sentence(404, "none"),
+        path => Response::sentence(200, &format!("page {path}")),
     };
     std::thread::spawn(move || serve(&listener, page));
     address

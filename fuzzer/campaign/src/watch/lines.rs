@@ -74,7 +74,8 @@ fn bar(begun: Instant) -> ProgressBar {
 pub fn line(now: &Snapshot) -> String {
     let (b, words) = (&now.branches, Words::of(now.goals));
     let mut line = format!(
-        "{}/{} {} {}, {} saturated, {} given up | {} evaluations, {}/s | {} kept, {} crashes, {} hangs | last new {} {} s ago",
+        "{}/{} {} {}, {} saturated, {} given up | {} evaluations, {}/s | {} kept, {} crashes, {} hangs | last new {} \
+         {} s ago",
         b.covered,
         b.total,
         words.goals,

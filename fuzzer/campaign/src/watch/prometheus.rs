@@ -21,7 +21,7 @@ use prometheus_client::{
 
 use super::{
     Client, Peer, Snapshot,
-    http::{self, Answer},
+    http::{self, Response},
     read,
 };
 
@@ -46,16 +46,16 @@ pub fn serve(listener: &TcpListener, dir: &Path) -> Result<(), Error> {
     http::serve(listener, |path| page(path, dir))
 }
 
-fn page(path: &str, dir: &Path) -> Answer {
+fn page(path: &str, dir: &Path) -> Response {
     if path != "/metrics" {
-        return Answer::sentence(404, "there is nothing here but /metrics");
+        return Response::sentence(404, "there is nothing here but /metrics");
     }
     match read(dir) {
         Ok(snapshot) => metrics(snapshot).map_or_else(
-            |e| Answer::sentence(500, &e.to_string()),
-            |body| Answer { status: 200, kind: CONTENT_TYPE, body },
+            |e| Response::sentence(500, &e.to_string()),
+            |body| Response { status: 200, kind: CONTENT_TYPE, body },
         ),
-        Err(e) => Answer::sentence(503, &format!("the campaign has no status yet ({})", plain(&e))),
+        Err(e) => Response::sentence(503, &format!("the campaign has no status yet ({})", plain(&e))),
     }
 }
 

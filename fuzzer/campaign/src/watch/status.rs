@@ -12,7 +12,7 @@ use penfuzz_report::{
     words::Words,
 };
 use penfuzz_system::{
-    console::{all_shown, shown},
+    console::{escape_strings, shown},
     files::foreign,
 };
 use serde::Serialize;
@@ -28,7 +28,7 @@ const LISTED: usize = 5;
 /// Whether a campaign runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Life {
+pub enum RunState {
     /// Its processes exist.
     Running,
     /// It ended by itself, and its report is written.
@@ -42,7 +42,7 @@ pub enum Life {
 pub struct Status {
     /// Whether it runs.
     #[serde(rename = "life")]
-    pub life: Life,
+    pub life: RunState,
     /// Seconds since its status was written; `None` if there is no status file.
     pub last_seen: Option<u64>,
     /// Its last status. Without a status file, the figures of its report.
@@ -98,9 +98,9 @@ fn of_report(report: &Report) -> Snapshot {
     }
 }
 
-fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
+fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> RunState {
     if status.stop_reason != "running" {
-        return Life::Finished;
+        return RunState::Finished;
     }
     let alive = match last_seen {
         // An old process id may belong to another process by now, and a stopped campaign writes no status, so the lock
@@ -110,7 +110,7 @@ fn life(status: &Snapshot, last_seen: Option<u64>, dir: &Path) -> Life {
         Some(_) => exists(status.pid) && is_locked(dir),
         None => is_locked(dir),
     };
-    if alive { Life::Running } else { Life::Killed }
+    if alive { RunState::Running } else { RunState::Killed }
 }
 
 /// Whether the status is dated later than now. Clocks may be set back.
@@ -138,9 +138,9 @@ fn is_locked(dir: &Path) -> bool {
 #[must_use]
 pub fn text(status: &Status, dir: &Path) -> String {
     let status = &Status {
-        status: all_shown(&status.status),
-        crashes: all_shown(&status.crashes),
-        hangs: all_shown(&status.hangs),
+        status: escape_strings(&status.status),
+        crashes: escape_strings(&status.crashes),
+        hangs: escape_strings(&status.hangs),
         ..*status
     };
     let s = &status.status;
@@ -155,7 +155,7 @@ pub fn text(status: &Status, dir: &Path) -> String {
         s.kept,
         s.crashes,
         s.hangs,
-        if status.life == Life::Running {
+        if status.life == RunState::Running {
             format!(", last new {} {} ago", Words::of(s.goals).goal, seconds(s.since_last_find))
         } else {
             String::new()
@@ -196,14 +196,14 @@ fn branches(s: &Snapshot) -> String {
 fn life_text(status: &Status) -> String {
     let s = &status.status;
     match (status.life, status.last_seen) {
-        (Life::Running, Some(seen)) if seen > FRESH => {
+        (RunState::Running, Some(seen)) if seen > FRESH => {
             format!("running (process {}), but its status is {} old: is it stopped?", s.pid, seconds(seen as f64))
         }
-        (Life::Running, _) if s.pid == 0 => "running".to_owned(),
-        (Life::Running, _) => format!("running (process {})", s.pid),
-        (Life::Finished, _) => format!("finished ({})", s.stop_reason),
-        (Life::Killed, None) => "not running, and did not finish; the same command goes on with it".to_owned(),
-        (Life::Killed, Some(seen)) => format!(
+        (RunState::Running, _) if s.pid == 0 => "running".to_owned(),
+        (RunState::Running, _) => format!("running (process {})", s.pid),
+        (RunState::Finished, _) => format!("finished ({})", s.stop_reason),
+        (RunState::Killed, None) => "not running, and did not finish; the same command goes on with it".to_owned(),
+        (RunState::Killed, Some(seen)) => format!(
             "not running, and did not finish; last seen {} ago; the same command goes on with it",
             seconds(seen as f64)
         ),

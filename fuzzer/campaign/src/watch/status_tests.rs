@@ -21,20 +21,20 @@ fn written(change: impl FnOnce(&mut Snapshot)) -> (tempfile::TempDir, Status) {
 
 #[test]
 fn a_campaign_with_a_living_process_runs() {
-    assert_eq!(written(|_| ()).1.life, Life::Running);
+    assert_eq!(written(|_| ()).1.life, RunState::Running);
 }
 
 #[test]
 fn a_campaign_without_a_process_was_killed() {
     let (_dir, status) = written(|s| (s.pid, s.updated) = (NO_PROCESS, s.updated - 180));
-    assert_eq!(status.life, Life::Killed);
+    assert_eq!(status.life, RunState::Killed);
     let text = text(&status, Path::new("out"));
     assert!(text.starts_with("out: not running") && text.contains("last seen 3 min 00 s ago"), "{text}");
 }
 
 #[test]
 fn an_old_process_id_may_belong_to_another_process() {
-    assert_eq!(written(|s| s.updated -= 60).1.life, Life::Killed, "the lock is free");
+    assert_eq!(written(|s| s.updated -= 60).1.life, RunState::Killed, "the lock is free");
 }
 
 #[test]
@@ -42,13 +42,13 @@ fn a_stopped_campaign_holds_its_lock() {
     let (dir, _) = written(|s| s.updated -= 60);
     let _lock = directory::lock(dir.path(), 1).unwrap();
     let status = read(dir.path()).unwrap();
-    assert_eq!(status.life, Life::Running);
+    assert_eq!(status.life, RunState::Running);
     assert!(life_text(&status).contains("is it stopped?"), "{}", life_text(&status));
 }
 
 #[test]
 fn a_status_from_the_future_is_ignored() {
-    assert_eq!(written(|s| s.updated += 10_000).1.life, Life::Killed, "the lock is free");
+    assert_eq!(written(|s| s.updated += 10_000).1.life, RunState::Killed, "the lock is free");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_finished_campaign_is_recognised_by_its_report() {
     let dir = tempfile::tempdir().unwrap();
     write_all(dir.path(), &report_example::report()).unwrap();
     let status = read(dir.path()).unwrap();
-    assert_eq!((status.life, status.status.branches.covered), (Life::Finished, 6));
+    assert_eq!((status.life, status.status.branches.covered), (RunState::Finished, 6));
     assert!(text(&status, Path::new("out")).contains("CRASH  SIGABRT in clamp"), "the crash");
 }
 

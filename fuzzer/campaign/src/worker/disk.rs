@@ -51,7 +51,8 @@ impl Disk {
     pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, missing: usize, shm: &WorkerShm) {
         match done {
             Err(e) if !self.failing => shm.warn(&format!(
-                "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every second: {}",
+                "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every \
+                 second: {}",
                 advice(e.kind())
             )),
             Ok(()) if self.failing && missing > 0 => {
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_removed_is_not_called_safe() {
+    fn lost_counts_removed_files() {
         let e = io::Error::from(ErrorKind::NotFound);
         let text = |unwritten, missing, on_disk| {
             lost(Path::new("out"), &e, Losses { unwritten, missing, on_disk }).to_string()

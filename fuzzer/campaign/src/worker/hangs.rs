@@ -6,7 +6,7 @@ use libafl::{
     state::HasSolutions,
 };
 use penfuzz_directory::{
-    output::store::Long,
+    output::store::LongRun,
     replay::long_input::{self, Answer},
 };
 use penfuzz_engine::saturation::{Saturation, feedback::LongPlaces};
@@ -18,20 +18,26 @@ use super::{Campaign, Executor, State};
 impl Campaign<'_> {
     /// Classifies the new solutions that have exhausted their fuel. Meanwhile the supervisor sees no progress, as
     /// during a report.
-    pub(super) fn judge_hangs(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
-        while self.judged_solutions < state.solutions().count() {
-            let id = state.solutions().nth(self.judged_solutions);
-            self.judged_solutions += 1;
+    pub(super) fn classify_hangs(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
+        while self.classified_solutions < state.solutions().count() {
+            let id = state.solutions().nth(self.classified_solutions);
+            self.classified_solutions += 1;
             let fault = state.solutions().get(id)?.borrow().metadata::<Fault>()?.clone();
             if fault.is_out_of_fuel {
                 let _pause = self.shm.without_evaluations();
-                self.judge(id, fault, executor, state)?;
+                self.classify_hang(id, fault, executor, state)?;
             }
         }
         Ok(())
     }
 
-    fn judge(&mut self, id: CorpusId, fault: Fault, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
+    fn classify_hang(
+        &mut self,
+        id: CorpusId,
+        fault: Fault,
+        executor: &mut Executor,
+        state: &mut State,
+    ) -> Result<(), Error> {
         let bytes: Vec<u8> = state.solutions().cloned_input_for_id(id)?.into();
         let answer = if let Some(known) = self.store.long(&bytes) {
             Some(Answer::Returns(known.clone()))
@@ -47,7 +53,7 @@ impl Campaign<'_> {
                 return self.keep_long(&bytes, fault.key, long, executor, state);
             }
             Some(Answer::Fails(other)) => other,
-            Some(Answer::Hangs) => long_input::hang(fault, self.options.timeout),
+            Some(Answer::Hangs) => long_input::hang_fault(fault, self.options.timeout),
             None => return Ok(()),
         };
         state.solutions().get(id)?.borrow_mut().add_metadata(known);
@@ -59,7 +65,7 @@ impl Campaign<'_> {
         &mut self,
         bytes: &[u8],
         place: u64,
-        mut long: Long,
+        mut long: LongRun,
         executor: &Executor,
         state: &mut State,
     ) -> Result<(), Error> {

@@ -2,7 +2,6 @@
 //! once they are on disk.
 
 use core::sync::atomic::Ordering;
-use penfuzz_directory::output::reports;
 use std::io;
 
 use libafl::{
@@ -10,14 +9,17 @@ use libafl::{
     corpus::Corpus,
     state::{HasCorpus, HasSolutions},
 };
-use penfuzz_directory::{output::afl_files, replay::fresh::Zygote};
+use penfuzz_directory::{
+    output::{afl_files, reports},
+    replay::fresh::Zygote,
+};
 use penfuzz_engine::{saturation::Saturation, stages::budget::Spent};
 use penfuzz_error::Error;
 use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
 use penfuzz_mutators::view::Kind;
 
 use super::{Campaign, End, Executor, State, import};
-use crate::{assembly as outcome, saved_state, worker::disk, worker_shm::StopReason};
+use crate::{assembly as report_assembly, saved_state, worker::disk, worker_shm::StopReason};
 
 /// Seconds between two writes of state, statistics and reports.
 const STATE_EVERY: f64 = 5.0;
@@ -32,8 +34,8 @@ const REPORT_PAUSE: f64 = 20.0;
 impl Campaign<'_> {
     /// Notes new finds. If a write is due, writes them to disk and then updates the counters in shared memory.
     pub(super) fn sync(&mut self, executor: &mut Executor, state: &mut State) -> Result<(), Error> {
-        self.hold.come_back();
-        self.judge_hangs(executor, state)?;
+        self.hold.restore_process_state();
+        self.classify_hangs(executor, state)?;
         self.note_finds(state, executor.evaluator().evaluations())?;
         if self.disk.is_due() || (self.shm.is_nearly_full() && !self.disk.is_failing()) {
             self.flush(executor, state)?;
@@ -54,7 +56,7 @@ impl Campaign<'_> {
     /// written at the next attempt.
     pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let _pause = self.shm.without_evaluations();
-        self.hold.come_back();
+        self.hold.restore_process_state();
         // Finds that are only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
@@ -66,7 +68,7 @@ impl Campaign<'_> {
 
     fn write_due(&mut self, executor: &mut Executor, state: &State) -> Result<io::Result<()>, Error> {
         // After a failure, any of the files may be the one that failed.
-        let all = self.disk.is_failing() || executor.evaluator().is_worn_out();
+        let all = self.disk.is_failing() || executor.evaluator().needs_restart();
         let seconds = self.shm.seconds(self.begun);
         if let Err(e) = self.write_finds() {
             return Ok(Err(e));
@@ -114,18 +116,18 @@ impl Campaign<'_> {
 
     fn sync_faults(&mut self, state: &State) -> Result<(), Error> {
         let solutions = state.solutions();
-        if self.judged_solutions == self.synced_solutions {
+        if self.classified_solutions == self.synced_solutions {
             return Ok(());
         }
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        for i in self.synced_solutions..self.judged_solutions {
+        for i in self.synced_solutions..self.classified_solutions {
             // There is no fault if the input has returned with more fuel.
             let Ok(fault) = solutions.get(solutions.nth(i))?.borrow().metadata::<Fault>().cloned() else { continue };
             let mut bytes: Vec<u8> = solutions.cloned_input_for_id(solutions.nth(i))?.into();
             self.layout.normalise(&mut bytes);
             self.store.keep_fault(&bytes, &fault, ms);
         }
-        self.synced_solutions = self.judged_solutions;
+        self.synced_solutions = self.classified_solutions;
         Ok(())
     }
 
@@ -175,7 +177,7 @@ impl Campaign<'_> {
         let saturation = state.metadata::<Saturation>()?;
         let (total, covered, ..) = saturation.counts();
         let files = self.store.counts();
-        let moment = afl_files::Moment {
+        let moment = afl_files::CampaignFigures {
             seconds: self.shm.seconds(self.begun),
             evaluations,
             kept: files.kept,
@@ -203,7 +205,7 @@ impl Campaign<'_> {
 
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
         let _pause = self.shm.without_evaluations();
-        self.hold.come_back();
+        self.hold.restore_process_state();
         self.note_finds(state, executor.evaluator().evaluations())?;
         if !state.metadata::<Saturation>()?.has_goals() {
             self.keep_any(executor);
@@ -216,7 +218,7 @@ impl Campaign<'_> {
         self.update_counters(state.metadata::<Saturation>()?);
         if self.fresh.as_ref().is_some_and(Zygote::is_lost) {
             // The report lacks inputs that could not be replayed: the next worker writes another one.
-            return Ok(End::WornOut);
+            return Ok(End::NeedsRestart);
         }
         match done {
             Ok(()) if stop == StopReason::Stuck => Ok(End::Stuck),
@@ -236,12 +238,12 @@ impl Campaign<'_> {
         let saturation = state.metadata::<Saturation>()?;
         let begun = self.shm.seconds(self.begun);
         // The next worker writes the report: in a child of this process, the heap of the C library may be locked.
-        let is_late = executor.evaluator().is_worn_out();
+        let is_late = executor.evaluator().needs_restart();
         let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));
         }
-        let sources = outcome::Sources {
+        let sources = report_assembly::ReportInputs {
             options: self.options,
             inputs: &self.store.inputs(),
             fault_inputs: self.store.fault_inputs(),
@@ -252,8 +254,8 @@ impl Campaign<'_> {
             stop,
             fresh: self.fresh.as_ref(),
         };
-        let report = outcome::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
-        self.hold.come_back();
+        let report = report_assembly::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
+        self.hold.restore_process_state();
         let written = reports::write_all(self.store.dir(), &report);
         let ended = self.shm.seconds(self.begun);
         self.report_due = ended + REPORT_PAUSE * (ended - begun);

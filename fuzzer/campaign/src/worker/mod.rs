@@ -30,12 +30,12 @@ use penfuzz_engine::{
     },
 };
 use penfuzz_error::{Error, failed};
-use penfuzz_executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshRun, sandbox::Sandbox};
+use penfuzz_executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshProcessRunner, sandbox::Sandbox};
 use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
 use penfuzz_system::{files::own, process::streams};
 use penfuzz_target::{
     hash::{StableHash, of_text},
-    program::{harvest, state, symbols::demangled},
+    program::{program_constants, state, symbols::demangled},
 };
 
 use super::{
@@ -62,7 +62,7 @@ pub enum End {
     Finished,
     /// The process needs a restart, for example because the target leaked too much memory: another worker should
     /// continue.
-    WornOut,
+    NeedsRestart,
     /// The report is written. Nothing new was found for [`Options::patience`].
     Stuck,
 }
@@ -168,7 +168,8 @@ fn warn(prepared: &Prepared) {
     if !undefined.is_empty() {
         let names: Vec<_> = undefined.iter().map(|name| demangled(name.into())).collect();
         penfuzz_system::errln!(
-            "penfuzz: not defined: {}; an evaluation ends where it needs {}. Give the source (--with) or library (--lib)",
+            "penfuzz: not defined: {}; an evaluation ends where it needs {}. Give the source (--with) or library \
+             (--lib)",
             names.join(", "),
             if names.len() == 1 { "it" } else { "one of them" }
         );
@@ -210,7 +211,7 @@ struct Campaign<'a> {
     synced_kept: usize,
     synced_solutions: usize,
     /// The number of solutions that were already checked for hanging.
-    judged_solutions: usize,
+    classified_solutions: usize,
     synced_generation: u64,
     state_written: f64,
     report_written: f64,
@@ -235,7 +236,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Self, Error> {
         let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
         let layout = Arc::new(target.functions[function].layout());
-        let dictionary = Arc::new(harvest::dictionary(&target, function));
+        let dictionary = Arc::new(program_constants::dictionary(&target, function));
         let mut evaluator = Evaluator::new(target, function, options.limits())?;
         evaluator.set_scope(&scope.sites);
         evaluator.allow(&options.allow);
@@ -247,7 +248,7 @@ impl<'a> Campaign<'a> {
         }
         // SAFETY: the shared memory is never unmapped and has enough room, as just checked. Until this process ends,
         // only the evaluator writes there.
-        unsafe { evaluator.show_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
+        unsafe { evaluator.attach_to_supervisor(shm.input.as_mut_ptr(), shm.evaluations.as_ptr(), shm.journal()) };
         shm.input_size.store(evaluator.input_size() as u64, Ordering::Relaxed);
         // A replacement worker continues the count of its predecessor, which may be newer in the shared memory than in
         // the file.
@@ -286,7 +287,7 @@ impl<'a> Campaign<'a> {
             fresh: None,
             synced_kept: 0,
             synced_solutions: 0,
-            judged_solutions: 0,
+            classified_solutions: 0,
             synced_generation: 0,
             state_written: 0.0,
             report_written: 0.0,
@@ -307,8 +308,8 @@ impl<'a> Campaign<'a> {
             && is_first
         {
             penfuzz_system::errln!(
-                "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or threads, \
-                 closes files or sets signal handlers can disturb the campaign",
+                "penfuzz: this system refuses a filter on system calls ({}); a target that starts processes or \
+                 threads, closes files or sets signal handlers can disturb the campaign",
                 penfuzz_error::plain(&e)
             );
         }
@@ -338,7 +339,7 @@ impl<'a> Campaign<'a> {
         )?;
         let mut fuzzer = libafl::StdFuzzer::new(QueueScheduler::new(), feedback, objective);
         let mut manager = Manager::new(NopMonitor::new());
-        let fresh = self.fresh.clone().map(|zygote| Box::new(zygote) as Box<dyn FreshRun>);
+        let fresh = self.fresh.clone().map(|zygote| Box::new(zygote) as Box<dyn FreshProcessRunner>);
         let mut executor = Executor::new(evaluator, tuple_list!(observer), handle).replaying(fresh);
         self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
         let clock = self.clock.clone();
@@ -367,7 +368,7 @@ impl<'a> Campaign<'a> {
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
         };
-        let Some(stop) = end else { return Ok(End::WornOut) };
+        let Some(stop) = end else { return Ok(End::NeedsRestart) };
         self.finish(stop, &mut executor, &state)
     }
 
@@ -378,15 +379,15 @@ impl<'a> Campaign<'a> {
         self.fresh = self.pipes.take().and_then(start);
         if self.fresh.is_none() && self.shm.searching.load(Ordering::Relaxed) == 0 {
             penfuzz_system::errln!(
-                "penfuzz: inputs are not replayed in fresh processes, because the target has started threads or the system has no \
-                 process to spare; a branch that depends on earlier calls can count as covered"
+                "penfuzz: inputs are not replayed in fresh processes, because the target has started threads or the \
+                 system has no process to spare; a branch that depends on earlier calls can count as covered"
             );
         }
     }
 
     /// Whether this process needs a restart.
-    fn is_worn_out(&self, executor: &Executor) -> bool {
-        executor.evaluator().is_worn_out() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
+    fn needs_restart(&self, executor: &Executor) -> bool {
+        executor.evaluator().needs_restart() || self.fresh.as_ref().is_some_and(Zygote::is_lost)
     }
 
     /// The targeted search, in the role of this client.
@@ -407,7 +408,7 @@ impl<'a> Campaign<'a> {
         let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
         let sampling = SamplingStage::beside(Arc::clone(&layout), Arc::clone(&dictionary), clock.clone());
         let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
-            .again(self.goes_on())
+            .again(self.retries_given_up())
             .beginning_at(self.place.number, self.place.clients);
         match self.place.farm.as_ref().map_or(Role::Mixed, |f| f.role) {
             Role::Mixed => {
@@ -426,7 +427,7 @@ impl<'a> Campaign<'a> {
 
     /// Whether the search continues after all branches are covered or given up: with a time limit, the targeted search
     /// spends the remaining time on branches that it has given up.
-    fn goes_on(&self) -> bool {
+    fn retries_given_up(&self) -> bool {
         self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
     }
 
@@ -452,15 +453,15 @@ impl<'a> Campaign<'a> {
     {
         loop {
             let imports_wait = self.import(fuzzer, executor, state, manager)?;
-            self.judge_hangs(executor, state)?;
+            self.classify_hangs(executor, state)?;
             let saturation = state.metadata::<Saturation>()?;
             if !imports_wait
                 && if self.retries() { saturation.is_finished() } else { saturation.is_done() }
-                && !(self.goes_on() && saturation.has_goals() && progress::has_open(saturation))
+                && !(self.retries_given_up() && saturation.has_goals() && progress::has_open(saturation))
             {
                 return Ok(Some(StopReason::Saturated));
             }
-            if self.is_worn_out(executor) {
+            if self.needs_restart(executor) {
                 self.flush(executor, state)?;
                 return Ok(None);
             }

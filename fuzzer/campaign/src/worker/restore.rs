@@ -10,8 +10,8 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::{saturation::Saturation, stages::finds};
 use penfuzz_error::Error;
-use penfuzz_executor::{Evaluator, HasEvaluator, fresh::FreshRun};
-use penfuzz_prove::stated::Stated;
+use penfuzz_executor::{Evaluator, HasEvaluator, fresh::FreshProcessRunner};
+use penfuzz_prove::stated::StoredProofs;
 use penfuzz_system::{
     files::{foreign, inputs::InputReader},
     process::streams,
@@ -87,7 +87,7 @@ impl Campaign<'_> {
         }
         for bytes in self.store.to_run_again() {
             finds::submit(vec![bytes.clone()], fuzzer, executor, state, manager)?;
-            if executor.evaluator().is_worn_out() {
+            if executor.evaluator().needs_restart() {
                 // Otherwise this input would also force a restart of the next worker before that one has searched.
                 self.store.note_costly(&bytes);
                 break;
@@ -119,7 +119,7 @@ impl Campaign<'_> {
             return Vec::new();
         }
         let dir = self.place.farm.as_ref().map_or_else(|| self.store.dir(), |farm| &farm.root);
-        let stated = manifest::read(dir).map(|manifest| Stated::read(dir, &manifest)).unwrap_or_default();
+        let stated = manifest::read(dir).map(|manifest| StoredProofs::read(dir, &manifest)).unwrap_or_default();
         stated.proved().filter_map(|place| place.number(target)).collect()
     }
 

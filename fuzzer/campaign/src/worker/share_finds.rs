@@ -148,7 +148,7 @@ impl Campaign<'_> {
                     let branch = branch as usize;
                     match origin {
                         Origin::Local => give_up(&[branch], fuzzer, executor, state, manager)?,
-                        Origin::Remote => spent(state)?.doubt(branch, u64::MAX),
+                        Origin::Remote => spent(state)?.add_unverified(branch, u64::MAX),
                     }
                 }
                 Body::Spent { client, branches } => match origin {
@@ -159,7 +159,7 @@ impl Campaign<'_> {
                     Origin::Remote => {
                         let spent = spent(state)?;
                         for (branch, n) in branches {
-                            spent.doubt(branch as usize, n);
+                            spent.add_unverified(branch as usize, n);
                         }
                     }
                 },

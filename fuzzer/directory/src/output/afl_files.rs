@@ -26,7 +26,7 @@ const LAST_MINUTE: f64 = 60.0;
 
 /// The figures of a campaign at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct CampaignFigures {
     /// Seconds of search.
     pub seconds: f64,
     /// Number of evaluations.
@@ -51,7 +51,7 @@ pub struct Moment {
     pub timeout: u128,
 }
 
-impl Moment {
+impl CampaignFigures {
     fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.evaluations as f64 / self.seconds } else { 0.0 }
     }
@@ -95,7 +95,7 @@ impl Statistics {
     }
 
     /// Writes `fuzzer_stats`, and a line of `plot_data` if one is due or the campaign `ends`.
-    pub fn write(&mut self, dir: &Path, target: &Path, moment: &Moment, ends: bool) {
+    pub fn write(&mut self, dir: &Path, target: &Path, moment: &CampaignFigures, ends: bool) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         self.note(moment, now);
         let _ = atomic::write(&dir.join("fuzzer_stats"), self.stats(target, moment, now).as_bytes());
@@ -115,7 +115,7 @@ impl Statistics {
         is_time
     }
 
-    fn note(&mut self, moment: &Moment, now: u64) {
+    fn note(&mut self, moment: &CampaignFigures, now: u64) {
         let finds = moment.finds();
         // Inputs that exist at the start were found before, unless no find was recorded before.
         let before = self.finds.replace(finds).unwrap_or(if self.last[0] == 0 { [0; 3] } else { finds });
@@ -132,7 +132,7 @@ impl Statistics {
     }
 
     /// Evaluations per second in the last minute.
-    fn rate_of_minute(&self, moment: &Moment) -> f64 {
+    fn rate_of_minute(&self, moment: &CampaignFigures) -> f64 {
         match self.minute.first() {
             Some((seconds, evaluations)) if moment.seconds > *seconds => {
                 moment.evaluations.saturating_sub(*evaluations) as f64 / (moment.seconds - seconds)
@@ -141,7 +141,7 @@ impl Statistics {
         }
     }
 
-    fn stats(&self, target: &Path, m: &Moment, now: u64) -> String {
+    fn stats(&self, target: &Path, m: &CampaignFigures, now: u64) -> String {
         let mut text = String::new();
         for (key, value) in [
             ("start_time", now.saturating_sub(m.seconds as u64).to_string()),
@@ -197,12 +197,13 @@ fn banner(target: &Path) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '_' }).collect()
 }
 
-fn append_plot(dir: &Path, m: &Moment) -> io::Result<()> {
+fn append_plot(dir: &Path, m: &CampaignFigures) -> io::Result<()> {
     let mut file = own::append(&dir.join("plot_data"))?;
     let mut text = String::new();
     if file.metadata()?.len() == 0 {
         text.push_str(
-            "# relative_time, cycles_done, cur_item, corpus_count, pending_total, pending_favs, map_size, saved_crashes, saved_hangs, max_depth, execs_per_sec, total_execs, edges_found\n",
+            "# relative_time, cycles_done, cur_item, corpus_count, pending_total, pending_favs, map_size, \
+             saved_crashes, saved_hangs, max_depth, execs_per_sec, total_execs, edges_found\n",
         );
     } else if !ends_a_line(&mut file)? {
         // A kill or a full disk has left an incomplete line.
@@ -239,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    const EARLY: Moment = Moment {
+    const EARLY: CampaignFigures = CampaignFigures {
         seconds: 10.0,
         evaluations: 1000,
         kept: 2,
@@ -253,7 +254,7 @@ mod tests {
         timeout: 1000,
     };
 
-    fn stats(statistics: &mut Statistics, moment: &Moment, now: u64) -> String {
+    fn stats(statistics: &mut Statistics, moment: &CampaignFigures, now: u64) -> String {
         statistics.note(moment, now);
         statistics.stats(Path::new("dir/solve.c"), moment, now)
     }
@@ -263,7 +264,7 @@ mod tests {
         let mut statistics = Statistics::default();
         assert_eq!(number(&stats(&mut statistics, &EARLY, 100), "last_find"), 100);
         assert_eq!(number(&stats(&mut statistics, &EARLY, 200), "last_find"), 100);
-        let later = Moment { covered: 4, ..EARLY };
+        let later = CampaignFigures { covered: 4, ..EARLY };
         assert_eq!(number(&stats(&mut statistics, &later, 300), "last_find"), 300);
     }
 
@@ -272,7 +273,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("fuzzer_stats"), "last_find         : 50\nlast_crash        : 40\n").unwrap();
         let mut statistics = Statistics::begin(dir.path());
-        let text = stats(&mut statistics, &Moment { crashes: 1, ..EARLY }, 100);
+        let text = stats(&mut statistics, &CampaignFigures { crashes: 1, ..EARLY }, 100);
         assert_eq!((number(&text, "last_find"), number(&text, "last_crash")), (50, 40));
     }
 
@@ -280,7 +281,7 @@ mod tests {
     fn rounds_without_finds_are_counted_from_the_last_find() {
         let mut statistics = Statistics::default();
         stats(&mut statistics, &EARLY, 100);
-        let text = stats(&mut statistics, &Moment { rounds: 5, ..EARLY }, 200);
+        let text = stats(&mut statistics, &CampaignFigures { rounds: 5, ..EARLY }, 200);
         assert_eq!(number(&text, "cycles_wo_finds"), 4);
     }
 
@@ -288,14 +289,14 @@ mod tests {
     fn the_rate_of_the_last_minute_forgets_what_was_before() {
         let mut statistics = Statistics::default();
         stats(&mut statistics, &EARLY, 0);
-        stats(&mut statistics, &Moment { seconds: 100.0, evaluations: 50_000, ..EARLY }, 0);
-        let text = stats(&mut statistics, &Moment { seconds: 110.0, evaluations: 50_100, ..EARLY }, 0);
+        stats(&mut statistics, &CampaignFigures { seconds: 100.0, evaluations: 50_000, ..EARLY }, 0);
+        let text = stats(&mut statistics, &CampaignFigures { seconds: 110.0, evaluations: 50_100, ..EARLY }, 0);
         assert!(text.contains("execs_ps_last_min : 10.00\n"), "{text}");
     }
 
     #[test]
     fn nothing_divides_by_zero() {
-        let nothing = Moment { evaluations: 0, kept: 0, ..EARLY };
+        let nothing = CampaignFigures { evaluations: 0, kept: 0, ..EARLY };
         let text = stats(&mut Statistics::default(), &nothing, 0);
         assert_eq!((number(&text, "execs_done"), number(&text, "corpus_count")), (1, 1));
     }

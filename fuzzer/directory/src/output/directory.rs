@@ -32,7 +32,7 @@ pub fn refuse_without_campaign(dir: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let is_begun = names.iter().all(|name| is_of_a_campaign(name))
-        && (lock::is_signed(dir) || names.iter().all(|name| is_nothing(dir, name)));
+        && (lock::names_owners(dir) || names.iter().all(|name| is_startup_remnant(dir, name)));
     if is_begun { Ok(()) } else { Err(foreign(dir)) }
 }
 
@@ -45,7 +45,7 @@ pub fn refuse_without_campaign(dir: &Path) -> Result<(), Error> {
 pub fn refuse_foreign(dir: &Path, marks: &[&str]) -> Result<(), Error> {
     let names = names(dir)?;
     let is_mark = |mark: &&str| match *mark {
-        LOCK => names.iter().any(|name| name == LOCK) && names.iter().all(|name| is_nothing(dir, name)),
+        LOCK => names.iter().any(|name| name == LOCK) && names.iter().all(|name| is_startup_remnant(dir, name)),
         file => has_schema(&dir.join(file)),
     };
     if names.is_empty() || marks.iter().any(is_mark) { Ok(()) } else { Err(foreign(dir)) }
@@ -77,7 +77,7 @@ fn is_of_a_campaign(name: &str) -> bool {
 
 /// Whether the entry is a lock file, a temporary file, or an empty directory: the remains of a process that was killed
 /// at its start.
-fn is_nothing(dir: &Path, name: &str) -> bool {
+fn is_startup_remnant(dir: &Path, name: &str) -> bool {
     let path = dir.join(name);
     let Ok(about) = fs::symlink_metadata(&path) else { return true };
     if about.is_dir() {

@@ -23,15 +23,15 @@ pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Go
     let f = &target.functions[function];
     let rounding = if f.has_rounding { ROUNDING } else { "" };
     let n = target.n_branches;
-    let mut said = f.said.texts().to_vec();
-    said.extend((f.calls > 1).then(|| format!("--calls {}", f.calls)));
-    said.extend(f.init.map(|init| format!("--init {}", target.functions[init].symbol)));
-    said.extend(f.globals.iter().map(|g| format!("--global {}", g.name)));
-    let mut said = said.join("; ");
-    if !said.is_empty() {
-        said.insert_str(0, ARGUMENTS);
+    let mut constraints = f.constraints.texts().to_vec();
+    constraints.extend((f.calls > 1).then(|| format!("--calls {}", f.calls)));
+    constraints.extend(f.init.map(|init| format!("--init {}", target.functions[init].symbol)));
+    constraints.extend(f.globals.iter().map(|g| format!("--global {}", g.name)));
+    let mut constraints = constraints.join("; ");
+    if !constraints.is_empty() {
+        constraints.insert_str(0, ARGUMENTS);
     }
-    format!("{} {scope:?} {n} {} {:016x}{said}{rounding}", f.symbol, goals.name(), hash.finish())
+    format!("{} {scope:?} {n} {} {:016x}{constraints}{rounding}", f.symbol, goals.name(), hash.finish())
 }
 
 /// The name of the goals, the fourth field of a [`fingerprint`].
@@ -41,8 +41,8 @@ fn goals_of(fingerprint: &str) -> Option<&str> {
 
 /// The declarations of the arguments in a [`fingerprint`].
 fn arguments_of(fingerprint: &str) -> &str {
-    let said = fingerprint.split_once(ARGUMENTS).map_or("", |(_, said)| said);
-    said.strip_suffix(ROUNDING).unwrap_or(said)
+    let constraints = fingerprint.split_once(ARGUMENTS).map_or("", |(_, constraints)| constraints);
+    constraints.strip_suffix(ROUNDING).unwrap_or(constraints)
 }
 
 /// Why the campaign `wanted` cannot resume the one that was `found`, as a text that follows the name of the directory;
@@ -55,23 +55,28 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         None
     } else if symbol(found) == symbol(wanted) && is_rounded(found) && !is_rounded(wanted) {
         Some(
-            "holds a campaign with --rounding all; give that option again, or use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign with --rounding all; give that option again, or use --fresh to start over (the old one \
+             is kept) or another -o",
         )
     } else if symbol(found) == symbol(wanted) && is_rounded(wanted) && !is_rounded(found) {
         Some(
-            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one \
+             is kept) or another -o",
         )
     } else if symbol(found) == symbol(wanted) && goals_of(found) != goals_of(wanted) {
         Some(
-            "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over \
+             (the old one is kept) or another -o",
         )
     } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
         Some(
-            "holds a campaign with other --arg, --calls, --init or --global; give those again or none, or use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign with other --arg, --calls, --init or --global; give those again or none, or use --fresh \
+             to start over (the old one is kept) or another -o",
         )
     } else {
         Some(
-            "holds a campaign on another function or another version of the target; use --fresh to start over (the old one is kept) or another -o",
+            "holds a campaign on another function or another version of the target; use --fresh to start over (the old \
+             one is kept) or another -o",
         )
     }
 }
@@ -89,9 +94,9 @@ mod tests {
 
     #[test]
     fn other_statements_about_arguments_are_named_only_for_the_same_function() {
-        let (plain, said) = ("f Function 2 branches 1", "f Function 2 branches 1, with n: 1..8");
-        assert!(conflict(plain, said).is_some_and(|t| t.starts_with("holds a campaign with other --arg")));
-        assert!(conflict("g Function 2 branches 1", said).is_some_and(|t| t.contains("another function")));
+        let (plain, constraints) = ("f Function 2 branches 1", "f Function 2 branches 1, with n: 1..8");
+        assert!(conflict(plain, constraints).is_some_and(|t| t.starts_with("holds a campaign with other --arg")));
+        assert!(conflict("g Function 2 branches 1", constraints).is_some_and(|t| t.contains("another function")));
     }
 
     #[test]

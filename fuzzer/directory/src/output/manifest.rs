@@ -9,7 +9,7 @@ use std::{
 use penfuzz_compile as build;
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::{Error, at, plain};
-use penfuzz_executor::{evaluator::Limits, sandbox::Allow};
+use penfuzz_executor::{evaluator::EvaluationLimits, sandbox::Allow};
 use penfuzz_report::criterion::Criterion;
 use penfuzz_system::files::{atomic, foreign};
 use penfuzz_target::{
@@ -97,9 +97,9 @@ impl Manifest {
 
     /// Limits of one evaluation.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        let timeout = Duration::try_from_secs_f64(self.timeout).unwrap_or(Limits::default().timeout);
-        Limits { timeout, fuel: self.fuel, memory: self.memory_limit }
+    pub fn limits(&self) -> EvaluationLimits {
+        let timeout = Duration::try_from_secs_f64(self.timeout).unwrap_or(EvaluationLimits::default().timeout);
+        EvaluationLimits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
     /// Why no campaign can have written this manifest: the command line refuses these values.

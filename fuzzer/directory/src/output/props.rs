@@ -11,7 +11,7 @@ use proptest::{
 };
 
 use super::{afl_files, manifest, recovery, state};
-use crate::{output::state::Long, shrink::Closest};
+use crate::{output::state::LongRun, shrink::Closest};
 
 /// Generates the same cases at every run: the fuzz targets search with random cases.
 pub fn config(cases: u32) -> ProptestConfig {
@@ -32,8 +32,9 @@ fn closest() -> impl Strategy<Value = BTreeMap<u32, Closest>> {
     btree_map(any::<u32>(), one, 0..4)
 }
 
-fn long() -> impl Strategy<Value = BTreeMap<String, Long>> {
-    let one = (any::<u64>(), vec(any::<u32>(), 0..5)).prop_map(|(milliseconds, covers)| Long { milliseconds, covers });
+fn long() -> impl Strategy<Value = BTreeMap<String, LongRun>> {
+    let one =
+        (any::<u64>(), vec(any::<u32>(), 0..5)).prop_map(|(milliseconds, covers)| LongRun { milliseconds, covers });
     btree_map(any::<String>(), one, 0..3)
 }
 
@@ -121,7 +122,12 @@ proptest! {
     }
 
     #[test]
-    fn figures_of_a_name_are_read_as_they_were_written(id in 0u32..2_000_000, time: u64, execs: u64, op in "[a-z]{1,9}") {
+    fn figures_of_a_name_are_read_as_they_were_written(
+        id in 0u32..2_000_000,
+        time: u64,
+        execs: u64,
+        op in "[a-z]{1,9}"
+    ) {
         let name = format!("id:{id:06},time:{time},execs:{execs},op:{op}");
         prop_assert_eq!(recovery::id_of(&name), Some(id));
         prop_assert_eq!(recovery::figure(&name, "time"), Some(time));
@@ -144,8 +150,9 @@ proptest! {
         seconds in 0f64..1e7,
         target in "\\PC{0,12}",
     ) {
-        let moment = afl_files::Moment {
-            seconds, evaluations, kept, imported: 0, pending: 0, crashes, hangs: 0, covered, total: 99, rounds: 0, timeout: 9,
+        let moment = afl_files::CampaignFigures {
+            seconds, evaluations, kept, imported: 0, pending: 0, crashes, hangs: 0, covered, total: 99, rounds: 0,
+            timeout: 9,
         };
         let dir = tempfile::tempdir().unwrap();
         afl_files::Statistics::begin(dir.path()).write(dir.path(), Path::new(&target), &moment, true);

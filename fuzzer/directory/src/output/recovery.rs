@@ -20,7 +20,7 @@ pub type Inputs = Vec<(String, Vec<u8>)>;
 
 /// Reads the input directories of a campaign.
 #[derive(Debug)]
-pub struct Leftovers<'a> {
+pub struct RecoveryReader<'a> {
     dir: &'a Path,
     /// Size of an input in bytes; `None` for harnesses, which take any size.
     size: Option<usize>,
@@ -28,7 +28,7 @@ pub struct Leftovers<'a> {
     n_stuck: usize,
 }
 
-impl<'a> Leftovers<'a> {
+impl<'a> RecoveryReader<'a> {
     /// Creates a reader for `dir`, where inputs have `size` bytes if that is known.
     #[must_use]
     pub fn new(dir: &'a Path, size: Option<usize>) -> Self {

@@ -51,12 +51,12 @@ pub struct SavedState {
     pub fatal_inputs: Vec<u64>,
     /// Kept inputs that exhaust their fuel and return with more, by their files in `queue/`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub long: BTreeMap<String, Long>,
+    pub long: BTreeMap<String, LongRun>,
 }
 
 /// The measurements of an input that exhausts its fuel and returns with more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Long {
+pub struct LongRun {
     /// Wall time of a run with all sites inactive, in milliseconds, rounded down.
     pub milliseconds: u64,
     /// The branches that it takes, in ascending order.

@@ -43,13 +43,13 @@ use super::{
     fingerprint,
     layout::{ASIDE, DIRECTORIES, FAULTS, TESTS},
     manifest,
-    recovery::{self, Inputs, Leftovers},
+    recovery::{self, Inputs, RecoveryReader},
     state,
 };
 
 pub use super::{
     layout::STATE,
-    state::{Long, SavedState, VERSION, peek_state},
+    state::{LongRun, SavedState, VERSION, peek_state},
 };
 
 /// The inputs and the state of one campaign, in memory and on disk.
@@ -113,7 +113,7 @@ impl Store {
             fingerprint.clone_into(&mut saved.fingerprint);
         }
         saved.version = VERSION;
-        let mut found = Leftovers::new(dir, size);
+        let mut found = RecoveryReader::new(dir, size);
         found.remove_temporary(&["", "queue", "pending", "crashes", "hangs", "tests"]);
         let mut store = Self {
             dir: dir.to_path_buf(),
@@ -248,7 +248,7 @@ impl Store {
     }
 
     /// Keeps an input in `queue/` that exhausts its fuel and returns with more.
-    pub fn keep_long(&mut self, bytes: &[u8], long: Long, milliseconds: u64, evaluations: u64, op: &str) {
+    pub fn keep_long(&mut self, bytes: &[u8], long: LongRun, milliseconds: u64, evaluations: u64, op: &str) {
         self.keep(bytes, milliseconds, evaluations, op);
         let bytes = self.fit(bytes);
         if let Some((name, _)) = self.queue.iter().find(|(_, b)| *b == bytes) {
@@ -260,7 +260,7 @@ impl Store {
 
     /// The measurements of an input that [`Store::keep_long`] has kept.
     #[must_use]
-    pub fn long(&self, bytes: &[u8]) -> Option<&Long> {
+    pub fn long(&self, bytes: &[u8]) -> Option<&LongRun> {
         let bytes = self.fit(bytes);
         let (name, _) = self.queue.iter().find(|(_, b)| *b == bytes)?;
         self.saved.long.get(&format!("queue/{name}"))

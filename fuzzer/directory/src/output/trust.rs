@@ -65,8 +65,8 @@ impl Trusted {
         };
         let whose = owner(&path);
         Err(Error::from_source(Untrusted(format!(
-            "{:?} was not written by penfuzz of this user on this machine, or was changed{doubt}, and belongs to {whose}: {}; \
-             add --trust if you trust its author",
+            "{:?} was not written by penfuzz of this user on this machine, or was changed{doubt}, and belongs to \
+             {whose}: {}; add --trust if you trust its author",
             path.to_string_lossy(),
             what_would_run(&manifest)
         ))))

@@ -30,7 +30,7 @@ use penfuzz_testgen::absolute_flags_from;
 const SECTION: &str = ".GCC.command.line";
 
 /// Prefix of the names of the runtime's functions and of the pass's tables.
-const HOOK: &[u8] = b"__pen_";
+const RUNTIME_PREFIX: &[u8] = b"__pen_";
 
 /// The option in which pen-cc records the directory.
 const DIRECTORY: &str = "-fdebug-compilation-dir=";
@@ -57,7 +57,7 @@ const SKIPPED: [&str; 14] = [
 ];
 
 /// Prefixes of options that change the meaning of a source, and that gcc accepts as well.
-const NEEDED: [&str; 25] = [
+const KEPT_PREFIXES: [&str; 25] = [
     "-I",
     "-D",
     "-U",
@@ -86,19 +86,19 @@ const NEEDED: [&str; 25] = [
 ];
 
 /// Libraries that every program links, or that are linked by another name.
-const EVERYWHERE: [&str; 7] =
+const DEFAULT_LIBRARIES: [&str; 7] =
     ["libc.so", "libm.so", "libgcc_s.so", "ld-linux", "libpthread.so", "libdl.so", "libstdc++.so"];
 
 /// The sources and libraries of a linked file; both empty if the file records none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct BuildRecord {
     /// Each source once.
     pub compilations: Vec<Compilation>,
     /// Linker arguments.
     pub libs: Vec<String>,
 }
 
-impl Recorded {
+impl BuildRecord {
     /// Returns what the tests of the target `linked` are built from. Undefined symbols for which the target has stubs
     /// are defined as zero. Archives that pen-cc compiled are replaced by their sources, because they call the runtime
     /// in the target.
@@ -125,7 +125,7 @@ fn is_instrumented(lib: &str) -> bool {
     let has_hooks = |data: &[u8]| {
         object::File::parse(data).is_ok_and(|f| {
             f.kind() == ObjectKind::Relocatable
-                && f.symbols().any(|s| s.name_bytes().is_ok_and(|n| n.starts_with(HOOK)))
+                && f.symbols().any(|s| s.name_bytes().is_ok_and(|n| n.starts_with(RUNTIME_PREFIX)))
         })
     };
     let Ok(archive) = ArchiveFile::parse(&*data) else { return has_hooks(&data) };
@@ -134,8 +134,8 @@ fn is_instrumented(lib: &str) -> bool {
 
 /// Reads the records of the file at `path`.
 #[must_use]
-pub fn recorded(path: &Path) -> Recorded {
-    let Ok(data) = MappedFile::open(path) else { return Recorded::default() };
+pub fn recorded(path: &Path) -> BuildRecord {
+    let Ok(data) = MappedFile::open(path) else { return BuildRecord::default() };
     let mut compilations: Vec<Compilation> = Vec::new();
     for (words, directory) in command_lines_in(&data) {
         for compilation in compilations_of(&words, &directory) {
@@ -145,9 +145,9 @@ pub fn recorded(path: &Path) -> Recorded {
         }
     }
     if compilations.is_empty() {
-        return Recorded::default();
+        return BuildRecord::default();
     }
-    Recorded { compilations, libs: libraries(&data).unwrap_or_default() }
+    BuildRecord { compilations, libs: libraries(&data).unwrap_or_default() }
 }
 
 /// Returns the recorded command lines of the file at `path`: the words of each, the compiler first, and the working
@@ -200,7 +200,7 @@ pub fn compilations_of(command: &[String], directory: &Path) -> Vec<Compilation>
             flags.extend(rest.next().cloned());
         } else if SKIPPED.contains(&word.as_str()) {
             rest.next();
-        } else if NEEDED.iter().any(|n| word.starts_with(n)) {
+        } else if KEPT_PREFIXES.iter().any(|n| word.starts_with(n)) {
             flags.push(word.clone());
         } else if !word.starts_with('-') && is_source(Path::new(word)) {
             sources.push(directory.join(word).to_string_lossy().into_owned());
@@ -239,7 +239,7 @@ fn libraries(data: &[u8]) -> object::read::Result<Vec<String>> {
             directories.extend(text.split(':').map(PathBuf::from));
         }
     }
-    needed.retain(|name| !EVERYWHERE.iter().any(|e| name.starts_with(e)));
+    needed.retain(|name| !DEFAULT_LIBRARIES.iter().any(|e| name.starts_with(e)));
     Ok(needed.iter().flat_map(|name| library(name, &directories)).collect())
 }
 
@@ -261,9 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_needs_is_kept_and_what_instruments_it_is_not() {
-        let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -ffreestanding -MF x.d -Xclang -load -o x.o a.c /b/c.cc \
-                    -fdebug-compilation-dir=/d";
+    fn flags_that_affect_a_source_are_kept() {
+        let line = "clang -fpass-plugin=/p.so -Iinc -D N=1 -std=gnu11 -O2 -g -fPIC -ffreestanding -MF x.d -Xclang \
+                    -load -o x.o a.c /b/c.cc -fdebug-compilation-dir=/d";
         let found = compilations_of(&words(line), Path::new("/d"));
         let sources: Vec<_> = found.iter().map(|c| c.source.as_str()).collect();
         assert_eq!(sources, ["/d/a.c", "/b/c.cc"]);

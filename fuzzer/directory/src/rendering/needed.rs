@@ -10,9 +10,9 @@ use penfuzz_executor::Evaluator;
 use penfuzz_report::model::Compilation;
 
 /// The real paths of the needed sources; `None` if they are not known, so that all sources are kept.
-pub struct Needed(Option<HashSet<PathBuf>>);
+pub struct NeededSources(Option<HashSet<PathBuf>>);
 
-impl Needed {
+impl NeededSources {
     /// Returns the sources that the evaluator's function needs.
     #[must_use]
     pub fn by(evaluator: &Evaluator) -> Self {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn only_needed_sources_are_linked() {
-        let needed = Needed(Some(paths(&["/no/a.c", "/no/c.c"]).into_iter().collect()));
+        let needed = NeededSources(Some(paths(&["/no/a.c", "/no/c.c"]).into_iter().collect()));
         assert_eq!(needed.sources(&paths(&["/no/a.c", "/no/b.c", "/no/c.c"])), ["/no/a.c", "/no/c.c"]);
     }
 
@@ -65,7 +65,7 @@ mod tests {
     fn all_are_kept_when_a_needed_one_is_not_among_them() {
         let all = paths(&["/no/a.bc", "/no/b.c"]);
         let names = ["/no/a.bc", "/no/b.c"];
-        assert_eq!(Needed(Some(paths(&["/no/a.c"]).into_iter().collect())).sources(&all), names);
-        assert_eq!(Needed(None).sources(&all), names);
+        assert_eq!(NeededSources(Some(paths(&["/no/a.c"]).into_iter().collect())).sources(&all), names);
+        assert_eq!(NeededSources(None).sources(&all), names);
     }
 }

@@ -46,7 +46,7 @@ pub fn signature(function: &Function) -> Signature {
         decoding: function.model.as_ref().map(|model| Decoding::of(model)),
         layouts: function.model.as_ref().map_or_else(Vec::new, |model| memory::layouts::all(model)),
         result_layout: function.model.as_ref().and_then(|model| memory::layouts::of_result(model)),
-        makers: sequence.map_or_else(Vec::new, |s| s.makers.iter().map(|call| maker(&call.f)).collect()),
+        makers: sequence.map_or_else(Vec::new, |s| s.constructors.iter().map(|call| maker(&call.f)).collect()),
         calls: sequence.map_or(0, |s| s.steps.len()),
         globals: function.model.as_ref().map_or_else(Vec::new, |model| memory::globals(function, model)),
     }

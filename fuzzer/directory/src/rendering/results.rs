@@ -19,7 +19,7 @@ const ADDRESSES: core::ops::Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
 
 /// The observed behaviour of one run: how it ended, its results and its outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct RunObservation {
     /// The function returned, or ended its process by `exit`.
     pub returned: bool,
     /// The exit status, if it ended its process.
@@ -44,7 +44,7 @@ pub struct Seen {
     pub outputs: Vec<Arg>,
 }
 
-impl Seen {
+impl RunObservation {
     /// Whether the function returned, or ended its process by `exit`.
     #[must_use]
     pub const fn is_normal(&self) -> bool {
@@ -61,10 +61,10 @@ impl Seen {
 /// A test without file and branches: its arguments, how the function ends, its result, what it writes through its
 /// pointers, and `errno`. `fresh` is the behaviour in a fresh process, if that is known.
 #[must_use]
-pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test {
+pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<RunObservation>) -> Test {
     let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
     let seen = fresh.unwrap_or_else(|| others[1].clone());
-    let agrees = |is_same: &dyn Fn(&Seen) -> bool| others.iter().all(is_same);
+    let agrees = |is_same: &dyn Fn(&RunObservation) -> bool| others.iter().all(is_same);
     let known =
         |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
     let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
@@ -83,16 +83,16 @@ pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<Seen>) -> Test 
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
-/// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`Seen`], which is
+/// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`RunObservation`], which is
 /// formatted as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct RunBits {
     errno: i32,
     /// The output cells, each as its low and high half.
     halves: Vec<[u64; 2]>,
 }
 
-impl Left {
+impl RunBits {
     /// The bits of the last run of `evaluator`, which set `errno`. `None` if the run did not return, or if its output
     /// cells are not its whole result.
     fn of(evaluator: &Evaluator, ran: RunStatus, errno: i32) -> Option<Self> {
@@ -105,26 +105,26 @@ impl Left {
     }
 
     fn is_of(&self, evaluator: &Evaluator, ran: RunStatus, errno: i32) -> bool {
-        errno == self.errno && has_plainly_returned(evaluator, ran) && evaluator.has_left(self.cells())
+        errno == self.errno && has_plainly_returned(evaluator, ran) && evaluator.output_equals(self.cells())
     }
 }
 
 fn has_plainly_returned(evaluator: &Evaluator, ran: RunStatus) -> bool {
     let ends = || evaluator.exit_status().is_some() || evaluator.thrown().is_some();
-    ran == RunStatus::Returned && !evaluator.leaves_more() && !ends()
+    ran == RunStatus::Returned && !evaluator.has_composed_output() && !ends()
 }
 
 /// Calls the function. Returns the armed branches that it takes, and its behaviour.
-pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Seen) {
+pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, RunObservation) {
     let (ran, covers, errno) = run(evaluator, bytes);
     (covers, seen(evaluator, bytes, ran, errno))
 }
 
 /// The result of a run: as bits if they are the whole result, otherwise as the full observation.
-pub type Did = Result<Left, Box<Seen>>;
+pub type RunResult = Result<RunBits, Box<RunObservation>>;
 
 /// Like [`call`], but returns the behaviour as bits if they are the whole result.
-pub fn call_in_bits(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, Did) {
+pub fn call_in_bits(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, RunResult) {
     let (ran, covers, errno) = run(evaluator, bytes);
     (covers, did(evaluator, bytes, ran, errno))
 }
@@ -134,24 +134,24 @@ pub fn run_by<T>(
     evaluator: &mut Evaluator,
     bytes: &[u8],
     work: impl FnOnce(&mut Evaluator) -> (RunStatus, T),
-) -> (Did, T) {
-    let ((ran, more), errno) = errno::left_by(|| work(evaluator));
+) -> (RunResult, T) {
+    let ((ran, more), errno) = errno::errno_after(|| work(evaluator));
     (did(evaluator, bytes, ran, errno), more)
 }
 
-fn did(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Did {
-    Left::of(evaluator, ran, errno).ok_or_else(|| Box::new(seen(evaluator, bytes, ran, errno)))
+fn did(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunResult {
+    RunBits::of(evaluator, ran, errno).ok_or_else(|| Box::new(seen(evaluator, bytes, ran, errno)))
 }
 
 /// The bits of the last run, whose behaviour is `seen`. `None` if its output cells are not its whole result.
 #[must_use]
-pub fn left(evaluator: &Evaluator, seen: &Seen) -> Option<Left> {
+pub fn left(evaluator: &Evaluator, seen: &RunObservation) -> Option<RunBits> {
     let ran = if seen.returned { RunStatus::Returned } else { RunStatus::Faulted };
-    Left::of(evaluator, ran, seen.errno)
+    RunBits::of(evaluator, ran, seen.errno)
 }
 
 /// Calls the function. Returns its behaviour, or `None` if its bits equal `before`.
-pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left>) -> Option<Seen> {
+pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&RunBits>) -> Option<RunObservation> {
     let (ran, _, errno) = run(evaluator, bytes);
     let is_same = before.is_some_and(|left| left.is_of(evaluator, ran, errno));
     (!is_same).then(|| seen(evaluator, bytes, ran, errno))
@@ -159,12 +159,12 @@ pub fn call_unless(evaluator: &mut Evaluator, bytes: &[u8], before: Option<&Left
 
 /// Runs the function once. Returns how the run ended, the armed branches that it takes, and `errno`.
 fn run(evaluator: &mut Evaluator, bytes: &[u8]) -> (RunStatus, Vec<u32>, i32) {
-    let ((ran, covers), errno) = errno::left_by(|| evaluator.run_once(bytes));
+    let ((ran, covers), errno) = errno::errno_after(|| evaluator.run_once(bytes));
     (ran, covers, errno)
 }
 
 /// The behaviour of the last run.
-fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Seen {
+fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunObservation {
     let (returned, exit, throws) = (ran == RunStatus::Returned, evaluator.exit_status(), evaluator.thrown());
     let function = evaluator.function();
     let output = evaluator.output();
@@ -182,13 +182,13 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> Seen
         }
         None => outputs(function, &output),
     };
-    Seen { returned, exit, throws, errno, result, results, errnos, begun, outputs }
+    RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs }
 }
 
 /// The results of the calls of a sequence that were begun.
 fn of_calls(blocks: &Blocks) -> Vec<Option<Arg>> {
     let Some(sequence) = &blocks.model().sequence else { return Vec::new() };
-    let calls = sequence.makers.iter().chain(&sequence.steps).zip(blocks.results());
+    let calls = sequence.constructors.iter().chain(&sequence.steps).zip(blocks.results());
     calls.take(blocks.begun()).map(|(call, cell)| result(&call.f, &[*cell])).collect()
 }
 

@@ -14,13 +14,13 @@ use super::{
     prototypes::signature,
 };
 use crate::{
-    rendering::{linked::Recorded, needed::Needed},
+    rendering::{linked::BuildRecord, needed::NeededSources},
     replay::session::ReplaySession,
 };
 
 /// The files and options that the target is built from.
 #[derive(Debug, Clone, Copy)]
-pub struct Made<'a> {
+pub struct BuildInputs<'a> {
     /// The target as given on the command line.
     pub target: &'a Path,
     /// Its sources, if penfuzz compiled them.
@@ -37,10 +37,10 @@ pub struct Made<'a> {
 
 /// A report on the function of a session that has a prototype, but no branches, figures or tests.
 #[must_use]
-pub fn report(session: &ReplaySession, made: &Made) -> Report {
+pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
     let function = session.evaluator.function();
-    let needed = Needed::by(&session.evaluator);
-    let recorded = Recorded { compilations: made.compilations.to_vec(), libs: made.libs.to_vec() };
+    let needed = NeededSources::by(&session.evaluator);
+    let recorded = BuildRecord { compilations: made.compilations.to_vec(), libs: made.libs.to_vec() };
     let recorded = recorded.for_tests(&session.linked, made.sources);
     let signature = signature(function);
     Report {

@@ -17,7 +17,7 @@ use penfuzz_system::process::{
 };
 
 /// Maximum number of bits of all numbers of an input together.
-pub const MOST_BITS: u32 = 32;
+pub const MAX_BITS: u32 = 32;
 /// Number of inputs between two messages.
 const PART: u64 = 1 << 20;
 /// Maximum number of found inputs that are returned per part.
@@ -33,13 +33,13 @@ pub struct Space<'a> {
     /// Time limit for all inputs.
     pub time: Duration,
     /// If set, evaluation stops as soon as the speed shows that the time is too short for all inputs.
-    pub only_all: bool,
+    pub only_if_complete: bool,
 }
 
 impl Space<'_> {
-    fn is_hopeless(&self, begun: Instant, done: u64, total: u64) -> bool {
+    fn cannot_finish_in_time(&self, begun: Instant, done: u64, total: u64) -> bool {
         let elapsed = begun.elapsed();
-        self.only_all && elapsed > MEASURED && elapsed.mul_f64(total as f64 / done as f64) > self.time
+        self.only_if_complete && elapsed > MEASURED && elapsed.mul_f64(total as f64 / done as f64) > self.time
     }
 }
 
@@ -70,14 +70,14 @@ pub fn all(
     mut is_found: impl FnMut(&Evaluator) -> bool,
     mut found: impl FnMut(Vec<u8>),
 ) -> Tried {
-    let _watch = interrupts::Watch::begin();
+    let _watch = interrupts::SignalGuard::begin();
     let total = 1u64 << space.widths.iter().sum::<u32>();
     let bar = progress(total);
     let begun = Instant::now();
     let mut tried = Tried { evaluations: 0, is_complete: false, faults: 0 };
     let work = |send: &mut dyn FnMut(&Part)| {
         silence();
-        if evaluator.on_its_own(Duration::from_secs(1)).is_err() {
+        if evaluator.detach_from_supervisor(Duration::from_secs(1)).is_err() {
             return;
         }
         arm(evaluator);
@@ -98,7 +98,7 @@ pub fn all(
                     part.found.push(x.clone());
                 }
             }
-            let is_last = !part.found.is_empty() || space.is_hopeless(begun, end, total);
+            let is_last = !part.found.is_empty() || space.cannot_finish_in_time(begun, end, total);
             send(&part);
             if is_last || interrupts::requested() {
                 return;

@@ -1,4 +1,4 @@
-//! Evaluations in fresh processes: implements [`FreshRun`] for a campaign and for its reports.
+//! Evaluations in fresh processes: implements [`FreshProcessRunner`] for a campaign and for its reports.
 //!
 //! A *zygote* is a process that is forked when the target is loaded and nothing has been evaluated yet. It never calls
 //! the target. For each request it forks a child, which evaluates and ends. So every evaluation begins with the memory
@@ -21,7 +21,7 @@ use penfuzz_engine::saturation::Scope;
 use penfuzz_executor::{
     Evaluator, Fault,
     evaluator::RunStatus,
-    fresh::{Fresh, FreshRun},
+    fresh::{FreshProcessRunner, FreshResult},
 };
 use penfuzz_system::process::{child, fork, wait};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -30,7 +30,7 @@ use super::{
     long_input::{self, Answer},
     session::silence,
 };
-use crate::rendering::results::{self, Seen};
+use crate::rendering::results::{self, RunObservation};
 
 /// Maximum size of an answer in bytes. The limit is needed because a target may write anything into the memory of its
 /// process.
@@ -40,7 +40,7 @@ const LONGEST: usize = 1 << 26;
 const MARGIN: Duration = Duration::from_secs(5);
 
 /// Time that a replay may take after the campaign is requested to stop: its result decides whether a find counts.
-const AT_END: Duration = Duration::from_secs(1);
+const REPLAY_TIME_AFTER_STOP: Duration = Duration::from_secs(1);
 
 /// Stands for the request after its cancellation: the wait for its answer does not depend on the stop flag.
 const CANCELLED: Request = Request::Tests(Vec::new());
@@ -61,7 +61,7 @@ pub struct Flags {
 }
 
 /// Flags for a process without a supervisor.
-pub const UNWATCHED: Flags = Flags { busy: &BUSY, stop: &STOP };
+pub const NO_SUPERVISOR: Flags = Flags { busy: &BUSY, stop: &STOP };
 
 /// The pipes of a zygote. They are made before the system call filter is installed, so that the target cannot close
 /// them.
@@ -96,7 +96,7 @@ impl Request {
     /// How long the request may continue after the campaign is requested to stop; `None` for no such limit.
     const fn time_at_end(&self) -> Option<Duration> {
         match self {
-            Self::Run(_) => Some(AT_END),
+            Self::Run(_) => Some(REPLAY_TIME_AFTER_STOP),
             Self::Long(_) => Some(Duration::ZERO),
             // These are for a report, which is written after the stop.
             Self::LongAgain(_) | Self::Tests(_) => None,
@@ -116,7 +116,7 @@ pub struct Tested {
     /// The requested branches that the test takes, ascending.
     pub covers: Vec<u32>,
     /// Its result and effects.
-    pub seen: Seen,
+    pub seen: RunObservation,
 }
 
 #[derive(Debug)]
@@ -263,10 +263,10 @@ impl Zygote {
     }
 }
 
-impl FreshRun for Zygote {
-    fn run_fresh(&mut self, bytes: &[u8]) -> Fresh {
+impl FreshProcessRunner for Zygote {
+    fn run_fresh(&mut self, bytes: &[u8]) -> FreshResult {
         let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
-        run.map_or_else(Fresh::default, |run| Fresh { hits: run.hits, fault: run.fault })
+        run.map_or_else(FreshResult::default, |run| FreshResult { hits: run.hits, fault: run.fault })
     }
 
     fn has_differed(&self) -> bool {
@@ -304,7 +304,11 @@ fn serve(
             Request::Tests(inputs) => patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
         };
         let work = || {
-            if evaluator.on_its_own(timeout).is_ok() { work(evaluator, scope, timeout, request) } else { Vec::new() }
+            if evaluator.detach_from_supervisor(timeout).is_ok() {
+                work(evaluator, scope, timeout, request)
+            } else {
+                Vec::new()
+            }
         };
         let answer = child::answer(work, Instant::now() + time, &requests);
         if write_frame(&mut answers, &answer).is_err() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use penfuzz_compile::{Recipe, interruptible::build};
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::{Error, failed};
-use penfuzz_executor::evaluator::Limits;
+use penfuzz_executor::evaluator::EvaluationLimits;
 use penfuzz_system::files::atomic;
 use penfuzz_target::{hash::StableHash, inputs::Calls, program::Rounding};
 
@@ -42,7 +42,7 @@ pub fn load(file: &Path, function: &str, flags: Vec<String>, mut libs: Vec<Strin
         only_numbers: false,
         goals: Goals::Branches,
         scope: Some(ScopeKind::Function),
-        limits: Limits::default(),
+        limits: EvaluationLimits::default(),
     };
     ReplaySession::load(&build(&recipe)?, subject)
 }

@@ -13,13 +13,13 @@ use penfuzz_system::process::child::{self, Limit};
 use serde::{Deserialize, Serialize};
 
 use super::session::silence;
-use crate::output::store::Long;
+use crate::output::store::LongRun;
 
 /// How an input that has used up its fuel ends without a fuel limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// It returns within the time limit.
-    Returns(Long),
+    Returns(LongRun),
     /// It fails in another way.
     Fails(Fault),
     /// It does not return within the time limit.
@@ -58,7 +58,7 @@ fn with_all_fuel(evaluator: &mut Evaluator, branches: &[bool], bytes: &[u8], tim
     let (_, covers) = evaluator.record(branches, bytes);
     match evaluator.fault().filter(|f| f.kind == FaultKind::Crash) {
         Some(fault) => Answer::Fails(fault),
-        None => Answer::Returns(Long { milliseconds: time.as_millis() as u64, covers }),
+        None => Answer::Returns(LongRun { milliseconds: time.as_millis() as u64, covers }),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn decide(
     let mut answer = None;
     let work = |send: &mut dyn FnMut(&Answer)| {
         silence();
-        if evaluator.on_its_own(timeout).is_ok() {
+        if evaluator.detach_from_supervisor(timeout).is_ok() {
             send(&run_here(evaluator, branches, bytes, timeout));
         }
     };
@@ -83,6 +83,6 @@ pub fn decide(
 
 /// The fault of an input that has used up its fuel, and that does not return within the time limit either.
 #[must_use]
-pub fn hang(fault: Fault, timeout: Duration) -> Fault {
+pub fn hang_fault(fault: Fault, timeout: Duration) -> Fault {
     Fault { reason: format!("{}, nor within {timeout:?}", fault.reason), ..fault }
 }

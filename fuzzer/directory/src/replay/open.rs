@@ -7,7 +7,7 @@ use std::{
 };
 
 use penfuzz_error::Error;
-use penfuzz_executor::{evaluator::Limits, guard, sandbox::Sandbox};
+use penfuzz_executor::{evaluator::EvaluationLimits, guard, sandbox::Sandbox};
 use penfuzz_system::{
     files::destination::Unusable,
     process::child::{self, Limit},
@@ -50,7 +50,7 @@ pub fn with_inputs(
     target: Target,
     function: usize,
     statements: &[String],
-    limits: Limits,
+    limits: EvaluationLimits,
     hold: &Sandbox,
 ) -> Result<Rc<Target>, Error> {
     with_sizes(target, function, statements, None, limits, hold).map(|(target, _)| target)
@@ -61,12 +61,13 @@ pub fn with_inputs(
 /// # Errors
 /// As [`with_sizes`].
 pub fn with_statements(mut target: Target, function: usize, statements: &[String]) -> Result<Rc<Target>, Error> {
-    say(&mut target, function, statements)?;
+    apply_constraints(&mut target, function, statements)?;
     Ok(Rc::new(target))
 }
 
-fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<(), Error> {
-    inputs::say(target, function, statements).map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))
+fn apply_constraints(target: &mut Target, function: usize, statements: &[String]) -> Result<(), Error> {
+    inputs::apply_constraints(target, function, statements)
+        .map_err(|why| Error::from_source(Unusable(format!("--arg: {why}"))))
 }
 
 /// Gives the function under test the input model that it needs, if any, and returns the sizes of its blocks. If they
@@ -85,10 +86,10 @@ pub fn with_sizes(
     function: usize,
     statements: &[String],
     known: Option<&Sizes>,
-    limits: Limits,
+    limits: EvaluationLimits,
     hold: &Sandbox,
 ) -> Result<(Rc<Target>, Sizes), Error> {
-    say(&mut target, function, statements)?;
+    apply_constraints(&mut target, function, statements)?;
     if !penfuzz_executor::probe::has_more_than_numbers(&target, function) {
         return Ok((Rc::new(target), Sizes::new()));
     }

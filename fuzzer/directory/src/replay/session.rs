@@ -11,7 +11,7 @@ use penfuzz_engine::saturation::{Goals, Scope, ScopeKind};
 use penfuzz_error::{Error, at};
 use penfuzz_executor::{
     Evaluator, Fault,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
     sandbox::{Allow, Sandbox},
 };
 use penfuzz_system::process::{
@@ -28,7 +28,7 @@ use crate::{
     output::{fingerprint, manifest::Manifest, trust::Trusted},
     replay::{
         fatal_input::{self, Death},
-        fresh::{Pipes, UNWATCHED, Zygote},
+        fresh::{NO_SUPERVISOR, Pipes, Zygote},
         long_input::{self, Answer},
         open::{select, with_sizes, with_statements},
     },
@@ -83,7 +83,7 @@ pub struct Subject<'a> {
     /// The scope of the goals; by default as in a campaign.
     pub scope: Option<ScopeKind>,
     /// Limits of one evaluation.
-    pub limits: Limits,
+    pub limits: EvaluationLimits,
 }
 
 /// Returns true if the function can be called with numbers, and memory for results.
@@ -159,7 +159,7 @@ impl ReplaySession {
 
     /// Starts a process that evaluates each input in a fresh child. This process must not have evaluated anything yet.
     pub fn zygote(&mut self) -> Option<Zygote> {
-        Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, UNWATCHED)
+        Zygote::start(Pipes::new()?, &mut self.evaluator, &self.scope, self.timeout, NO_SUPERVISOR)
     }
 
     /// A warning if the target has changed since the campaign.
@@ -210,13 +210,13 @@ impl ReplaySession {
         let timeout = self.timeout;
         let work = |send: &mut dyn FnMut(&Run)| {
             silence();
-            if self.evaluator.on_its_own(timeout).is_err() {
+            if self.evaluator.detach_from_supervisor(timeout).is_err() {
                 return;
             }
             for bytes in inputs {
-                let run = self.look(bytes);
+                let run = self.evaluate_here(bytes);
                 send(&self.with_more_fuel(bytes, run));
-                if self.evaluator.is_worn_out() {
+                if self.evaluator.needs_restart() {
                     return;
                 }
             }
@@ -225,7 +225,7 @@ impl ReplaySession {
     }
 
     /// Evaluates one input in this process.
-    pub fn look(&mut self, bytes: &[u8]) -> Run {
+    pub fn evaluate_here(&mut self, bytes: &[u8]) -> Run {
         self.evaluator.set_metric(metric::ULP, u64::MAX);
         let scope = &self.scope;
         self.evaluator.arm(|b| if scope.requested[b] { action::RECORD } else { 0 });
@@ -239,7 +239,7 @@ impl ReplaySession {
         match long_input::run_here(&mut self.evaluator, &self.scope.requested, bytes, self.timeout) {
             Answer::Returns(long) => Run { covers: long.covers, fault: None, long: Some(long.milliseconds) },
             Answer::Fails(fault) => Run { fault: Some(fault), ..run },
-            Answer::Hangs => Run { fault: Some(long_input::hang(fault.clone(), self.timeout)), ..run },
+            Answer::Hangs => Run { fault: Some(long_input::hang_fault(fault.clone(), self.timeout)), ..run },
         }
     }
 

@@ -15,7 +15,7 @@ pub struct Kept {
 }
 
 /// Maximum number of inputs for which replacements are tried: that takes quadratic time.
-const SWAPPED: usize = 400;
+const MAX_INPUTS_FOR_SWAPS: usize = 400;
 
 /// Selects inputs greedily: each time the input that covers most further branches, of several the earliest. Then tries
 /// every other input as a replacement of two or more selected ones. Keeps the order. The result [is
@@ -24,7 +24,7 @@ const SWAPPED: usize = 400;
 pub fn choose(runs: Vec<Kept>) -> Vec<Kept> {
     let mut chosen = greedy(&runs);
     drop_superfluous_of(&mut chosen, &runs);
-    for i in 0..if runs.len() <= SWAPPED { runs.len() } else { 0 } {
+    for i in 0..if runs.len() <= MAX_INPUTS_FOR_SWAPS { runs.len() } else { 0 } {
         if chosen.contains(&i) {
             continue;
         }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_covers_nothing_is_no_test() {
+    fn input_without_coverage_is_not_selected() {
         assert!(choose(set(&[&[], &[]])).is_empty());
     }
 }

@@ -71,7 +71,7 @@ pub fn work(
     skip: &HashSet<Item>,
     send: &mut dyn FnMut(&ChildMessage),
 ) {
-    if evaluator.on_its_own(PATIENCE).is_err() {
+    if evaluator.detach_from_supervisor(PATIENCE).is_err() {
         return;
     }
     let layout = evaluator.function().layout();
@@ -137,7 +137,7 @@ impl Work<'_> {
     }
 
     /// Pads the input of a function with zeros. A harness gets its bytes as they are.
-    fn fill_up(&self, bytes: &mut Vec<u8>) {
+    fn pad(&self, bytes: &mut Vec<u8>) {
         if !self.is_harness {
             bytes.resize(self.layout.size(), 0);
         }
@@ -167,7 +167,7 @@ impl Work<'_> {
                 continue;
             }
             let (mut bytes, mut covers) = (now.tests[i].bytes.clone(), Vec::new());
-            self.fill_up(&mut bytes);
+            self.pad(&mut bytes);
             let changed = self.simplify(&mut bytes, EACH, |_, ran, hits| {
                 let holds = ran == RunStatus::Returned
                     && needed.iter().all(|b| hits.binary_search(b).is_ok())
@@ -178,7 +178,7 @@ impl Work<'_> {
                 holds
             });
             // A simpler input may read outside of its arguments, which only runs with other placements show.
-            if changed && self.evaluator.run_apart(&bytes) == (RunStatus::Returned, covers.clone()) {
+            if changed && self.evaluator.run_in_all_placements(&bytes) == (RunStatus::Returned, covers.clone()) {
                 any = true;
                 counts.remove(&now.tests[i]);
                 (now.tests[i].bytes, now.tests[i].covers) = (bytes.clone(), covers.clone());
@@ -196,7 +196,7 @@ impl Work<'_> {
         let Finds { goals, uncovered, .. } = self.finds;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
         let Failing { file, mut bytes, key, mut reason } = failing;
-        self.fill_up(&mut bytes);
+        self.pad(&mut bytes);
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
         self.evaluator.take_hits(&mut taken);

@@ -160,7 +160,7 @@ impl Path {
     /// The branch of the next entry if it may follow any passes ([`Step::Any`]); `missing` is the number of missing
     /// entries.
     #[must_use]
-    pub fn floats_at(&self, missing: usize) -> Option<usize> {
+    pub fn branch_after_any(&self, missing: usize) -> Option<usize> {
         let at = self.steps.len().checked_sub(missing).filter(|at| *at < self.steps.len())?;
         (self.back[at] as usize == at).then_some(self.steps[at] as usize)
     }
@@ -170,7 +170,7 @@ impl Path {
     /// entries.
     pub fn lead(&mut self, missing: usize, saturation: &Saturation) {
         self.leads.clear();
-        let Some(branch) = self.floats_at(missing) else { return };
+        let Some(branch) = self.branch_after_any(missing) else { return };
         let base = |level: u32| {
             let above = u64::from(level.min(HIGHEST_LEVEL)) << (self.bits - LEVEL_BITS);
             ((missing as u64) << self.bits) + self.lead_base() + above
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_run_takes_is_no_path() {
+    fn a_path_that_every_run_takes_is_none() {
         for steps in ["", "*", "**", "*$"] {
             assert!(Path::new(&of(steps), vec![true; 10]).is_none(), "{steps}");
         }

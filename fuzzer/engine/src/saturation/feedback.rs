@@ -16,7 +16,7 @@ use libafl_bolts::{
 use penfuzz_executor::PenObserver;
 use serde::{Deserialize, Serialize};
 
-use super::{BranchGraph, Saturation, set::Pending};
+use super::{BranchGraph, Saturation, set::PendingInput};
 
 /// Keeps an input that saturates a branch (CoverMe, Sect. 3). An input that only covers a branch becomes pending.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ where
         if saturation.cover(&new, false) > 0 {
             return Ok(true);
         }
-        saturation.pending.push(Pending { bytes: input.target_bytes().to_vec(), covers: new });
+        saturation.pending.push(PendingInput { bytes: input.target_bytes().to_vec(), covers: new });
         Ok(false)
     }
 }

@@ -11,5 +11,5 @@ pub use decisions::VectorGoals;
 pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
 pub use penfuzz_executor::PenObserver;
-pub use scope::{Beside, Goals, Scope, ScopeKind};
-pub use set::{Pending, Saturation};
+pub use scope::{ExtraGoals, Goals, Scope, ScopeKind};
+pub use set::{PendingInput, Saturation};

@@ -35,7 +35,7 @@ impl ScopeKind {
 
 /// Additional goals of several coverage criteria in one campaign on branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Beside {
+pub struct ExtraGoals {
     /// Vectors of decisions.
     pub decisions: bool,
     /// Boundary values of comparisons.
@@ -44,7 +44,7 @@ pub struct Beside {
     pub exceptions: bool,
 }
 
-impl Beside {
+impl ExtraGoals {
     /// Whether branch `k` of the site is an additional goal.
     fn requests(self, site: &Site, k: usize) -> bool {
         self.decisions && site.decision.is_some()
@@ -63,7 +63,7 @@ pub enum Goals {
     /// Vectors of decisions as MC/DC needs them, and branches.
     Decisions,
     /// Goals of several criteria, and branches.
-    Criteria(Beside),
+    Criteria(ExtraGoals),
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
     Boundaries,
     /// Floating-point exceptions of operations, except inexact results.
@@ -107,11 +107,11 @@ impl Goals {
 
     /// The additional goals of a campaign on branches.
     #[must_use]
-    pub fn beside(self) -> Beside {
+    pub fn beside(self) -> ExtraGoals {
         match self {
-            Self::Decisions => Beside { decisions: true, ..Beside::default() },
+            Self::Decisions => ExtraGoals { decisions: true, ..ExtraGoals::default() },
             Self::Criteria(beside) => beside,
-            _ => Beside::default(),
+            _ => ExtraGoals::default(),
         }
     }
 

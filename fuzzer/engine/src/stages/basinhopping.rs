@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// Budget of one attempt over a parent branch: many solutions of the parent are worth more than a long search from one.
-const WAY_VIA_PARENT: u64 = 2048;
+const BUDGET_VIA_PARENT: u64 = 2048;
 
 /// Number of steps of one basinhopping along the approach level: as many as the budget allows.
 const HOPS: u32 = u32::MAX;
@@ -50,7 +50,7 @@ const HOPS: u32 = u32::MAX;
 const FIRST_FUEL_CAP: u32 = 8;
 
 /// Number of evaluations of one round while no site is reached yet.
-const EXPLORING_TURN: u64 = 64;
+const EXPLORING_ROUND: u64 = 64;
 
 /// Minimizes the distance of one uncovered branch after the other, by basinhopping over a local minimizer.
 ///
@@ -243,8 +243,8 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         let evaluations = executor.evaluator().evaluations().saturating_sub(before);
         let is_spent = state.metadata_mut::<Spent>()?.note(target, budget - left, evaluations);
         if state.metadata::<Saturation>()?.is_covered_by_crash(target) {
-            if is_spent || state.metadata::<Spent>()?.is_enough_behind_crash(target) {
-                state.metadata_mut::<Saturation>()?.end_behind_crash(target);
+            if is_spent || state.metadata::<Spent>()?.is_crash_only_budget_spent(target) {
+                state.metadata_mut::<Saturation>()?.end_crash_only_search(target);
             }
         } else if is_spent {
             give_up(&[target], fuzzer, executor, state, manager)?;
@@ -271,7 +271,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
             return self.approach(target, budget, start == Start::Chain, executor, state);
         }
         if start == Start::ViaParent {
-            budget = budget.min(WAY_VIA_PARENT);
+            budget = budget.min(BUDGET_VIA_PARENT);
             (finds, used) = self.solve_parent(target, budget / 2, executor, state)?;
         }
         Aim(Some(target)).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
@@ -331,7 +331,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Z: LibaflEvaluator<E, EM, BytesInput, S>,
     {
         let spent = state.metadata_mut::<Spent>()?;
-        spent.exploring += EXPLORING_TURN;
+        spent.exploring += EXPLORING_ROUND;
         if spent.exploring > GIVE_UP_AFTER / 10 && !state.metadata::<Saturation>()?.is_done() {
             let behind: Vec<usize> = state.metadata::<Saturation>()?.uncovered().collect();
             return give_up(&behind, fuzzer, executor, state, manager);
@@ -339,7 +339,7 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         Aim(None).arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let evaluator = executor.evaluator_mut();
         evaluator.set_fuel_cap(evaluator.fuel() >> (FIRST_FUEL_CAP / 2));
-        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, EXPLORING_TURN, None);
+        let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, EXPLORING_ROUND, None);
         loop {
             self.starts.next(state.rand_mut(), &self.layout, &self.dictionary, &mut self.x);
             if function.evaluate(&self.x).is_err() || !function.finds.is_empty() {

@@ -36,9 +36,9 @@ const FEWEST_EVALUATIONS: u64 = 64;
 const LARGEST_SLOW_ATTEMPT: u64 = GIVE_UP_AFTER / 8;
 
 /// If evaluations are long, the units of a limit are few evaluations. The limit is then raised to this many evaluations
-/// of that length, but at most to [`MOST_PATIENCE`] times its value.
+/// of that length, but at most to [`MAX_LIMIT_FACTOR`] times its value.
 const GIVE_UP_AFTER_EVALUATIONS: u64 = 2048;
-const MOST_PATIENCE: u64 = 4;
+const MAX_LIMIT_FACTOR: u64 = 4;
 
 /// What was spent per branch; metadata of the LibAFL state.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Spent {
     fn limit(&self, branch: usize) -> u64 {
         let limit = self.limits.get(branch).copied().unwrap_or(GIVE_UP_AFTER);
         let of_long = self.mean(branch).saturating_mul(GIVE_UP_AFTER_EVALUATIONS);
-        limit.max(of_long.min(limit * MOST_PATIENCE))
+        limit.max(of_long.min(limit * MAX_LIMIT_FACTOR))
     }
 
     /// Mean number of units of an evaluation for a branch so far; 0 as long as none is known.
@@ -119,7 +119,7 @@ impl Spent {
 
     /// Records that an unverified client claims to have spent `units` on a branch. The branch then gets a lower
     /// priority; it is not given up earlier.
-    pub fn doubt(&mut self, branch: usize, units: u64) {
+    pub fn add_unverified(&mut self, branch: usize, units: u64) {
         let n = self.units.len();
         if branch < n {
             self.doubts.resize(n, 0);
@@ -135,7 +135,7 @@ impl Spent {
 
     /// Whether so much was spent on a branch that crashing inputs have taken that the search for an ordinary input
     /// ends.
-    pub(super) fn is_enough_behind_crash(&self, branch: usize) -> bool {
+    pub(super) fn is_crash_only_budget_spent(&self, branch: usize) -> bool {
         self.units[branch] >= END_BEHIND_CRASH_AFTER
     }
 
@@ -207,6 +207,6 @@ mod tests {
     fn the_longest_evaluations_end_after_a_multiple_of_the_limit() {
         let units = (1 << 20) / super::super::budgeted::FUEL_PER_UNIT;
         let (_, evaluations) = until_given_up(units);
-        assert!(evaluations * units < (MOST_PATIENCE + 1) * GIVE_UP_AFTER, "{evaluations}");
+        assert!(evaluations * units < (MAX_LIMIT_FACTOR + 1) * GIVE_UP_AFTER, "{evaluations}");
     }
 }

@@ -79,7 +79,7 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
         self.evaluator.take_hits(&mut self.hits);
         let new_fault = ran == RunStatus::Faulted && self.evaluator.is_new_fault();
         if ran == RunStatus::Faulted && self.passes_crashes {
-            if self.evaluator.is_costly_end() {
+            if self.evaluator.ended_by_alarm_or_memory() {
                 self.budget = self.budget.saturating_sub(COSTLY_END);
             }
             if !new_fault {

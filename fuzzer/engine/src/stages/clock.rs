@@ -33,6 +33,6 @@ impl Clock {
     pub fn is_over<V: PenEvaluator>(&self, evaluator: &V) -> bool {
         evaluator.evaluations() >= self.max_evaluations
             || self.stop.load(Ordering::Relaxed) != 0
-            || evaluator.is_worn_out()
+            || evaluator.needs_restart()
     }
 }

@@ -25,7 +25,7 @@ use super::{
     Clock,
     budgeted::BudgetedFunction,
     finds::{known_input, submit},
-    share::{Beside, Turn},
+    share::{RoundLength, SecondarySearch},
 };
 use crate::{
     goals::{Goal, Record},
@@ -74,7 +74,7 @@ pub fn stock_mutations() -> StockMutations {
 /// The havoc stage. It calls the evaluator directly, so a mutant that shows nothing new costs no LibAFL bookkeeping.
 pub struct NumericHavocStage<M> {
     mutator: M,
-    turn: Turn,
+    turn: RoundLength,
     clock: Clock,
 }
 
@@ -82,14 +82,14 @@ impl<M> NumericHavocStage<M> {
     /// Creates a stage that tries `mutants` mutants per round.
     #[must_use]
     pub fn new(mutator: M, mutants: u64, clock: Clock) -> Self {
-        Self { mutator, turn: Turn::Fixed(mutants), clock }
+        Self { mutator, turn: RoundLength::Fixed(mutants), clock }
     }
 
     /// Creates a stage for use after a [`super::BasinhoppingStage`]. The more havoc has found lately, the more mutants
     /// it tries.
     #[must_use]
     pub fn beside(mutator: M, clock: Clock) -> Self {
-        Self { mutator, turn: Turn::Shared(Beside::Havoc), clock }
+        Self { mutator, turn: RoundLength::Shared(SecondarySearch::Havoc), clock }
     }
 }
 

@@ -79,9 +79,9 @@ impl<R: Rand + 'static> PaperStage<R> {
 }
 
 /// The function of this search: a zero of `r` ends the minimization, whether or not a branch was newly covered.
-struct ToZero<'a, 'b, V>(&'a mut BudgetedFunction<'b, V>);
+struct StopAtZero<'a, 'b, V>(&'a mut BudgetedFunction<'b, V>);
 
-impl<V: PenEvaluator> RepresentingFunction for ToZero<'_, '_, V> {
+impl<V: PenEvaluator> RepresentingFunction for StopAtZero<'_, '_, V> {
     fn evaluate(&mut self, x: &[u8]) -> Result<u64, Stop> {
         match self.0.evaluate(x)? {
             0 => Err(Stop::Found),
@@ -111,7 +111,7 @@ where
         random::fill(state.rand_mut(), &self.layout, &mut self.x);
         Pens.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);
         let mut function = BudgetedFunction::new(executor.evaluator_mut(), &self.clock, u64::MAX, None);
-        let result = self.search.minimize(&mut ToZero(&mut function), &mut self.x, &self.layout, state.rand_mut());
+        let result = self.search.minimize(&mut StopAtZero(&mut function), &mut self.x, &self.layout, state.rand_mut());
         // The minimum point is evaluated again to read the last conditional that it passes.
         let infeasible = match result {
             Ok(_) if function.evaluate(&self.x).is_ok_and(|r| r != 0) => Some(function.evaluator().last_branch()),

@@ -19,7 +19,7 @@ use super::{
     Clock,
     budgeted::BudgetedFunction,
     finds::submit,
-    share::{Beside, Turn},
+    share::{RoundLength, SecondarySearch},
 };
 use crate::{
     goals::{Goal, Record},
@@ -40,17 +40,17 @@ pub enum Sampling {
 }
 
 /// Number of evaluations of one round of a baseline.
-const TURN: u64 = 4096;
+const ROUND: u64 = 4096;
 
 /// Minimum number of evaluations of a round in addition to minimization.
-const SHORTEST_TURN: u64 = 16;
+const SHORTEST_ROUND: u64 = 16;
 
 /// Draws inputs and keeps those that take a new branch.
 pub struct SamplingStage {
     sampling: Sampling,
     layout: Arc<Layout>,
     dictionary: Arc<Dictionary>,
-    turn: Turn,
+    turn: RoundLength,
     starts: StartPoints,
     clock: Clock,
     x: Vec<u8>,
@@ -61,7 +61,7 @@ impl SamplingStage {
     /// that harvests them.
     #[must_use]
     pub fn new(sampling: Sampling, layout: Arc<Layout>, clock: Clock) -> Self {
-        Self::with(sampling, layout, Arc::new(Dictionary::general()), Turn::Fixed(TURN), clock)
+        Self::with(sampling, layout, Arc::new(Dictionary::general()), RoundLength::Fixed(ROUND), clock)
     }
 
     /// Creates a stage for use after a [`super::BasinhoppingStage`]. It draws [`StartPoints`] with the constants of the
@@ -70,11 +70,21 @@ impl SamplingStage {
     /// almost no new point gets as far as the inputs that are kept.
     #[must_use]
     pub fn beside(layout: Arc<Layout>, dictionary: Arc<Dictionary>, clock: Clock) -> Self {
-        let turn = if ChainSearch::suits(&layout) { Turn::Shared(Beside::Sampling) } else { Turn::Fixed(0) };
+        let turn = if ChainSearch::suits(&layout) {
+            RoundLength::Shared(SecondarySearch::Sampling)
+        } else {
+            RoundLength::Fixed(0)
+        };
         Self::with(Sampling::Starts, layout, dictionary, turn, clock)
     }
 
-    fn with(sampling: Sampling, layout: Arc<Layout>, dictionary: Arc<Dictionary>, turn: Turn, clock: Clock) -> Self {
+    fn with(
+        sampling: Sampling,
+        layout: Arc<Layout>,
+        dictionary: Arc<Dictionary>,
+        turn: RoundLength,
+        clock: Clock,
+    ) -> Self {
         let x = vec![0; layout.size()];
         Self { sampling, layout, dictionary, turn, starts: StartPoints::new(), clock, x }
     }
@@ -91,7 +101,7 @@ where
         // Branches that only crashes have taken get a small budget, which is for searches that continue from those
         // inputs.
         let is_all_covered = state.metadata::<Saturation>()?.uncovered().next().is_none();
-        if budget < SHORTEST_TURN || is_all_covered && self.sampling == Sampling::Starts {
+        if budget < SHORTEST_ROUND || is_all_covered && self.sampling == Sampling::Starts {
             return Ok(());
         }
         Record.arm(executor.evaluator_mut(), state.metadata::<Saturation>()?);

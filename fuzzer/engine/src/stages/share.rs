@@ -19,24 +19,24 @@ const FUEL_CAP: u32 = 6;
 const HALF_LIFE: f64 = 20_000.0;
 
 /// Number of finds per evaluation that is negligible.
-const NOTHING: f64 = 1.0 / HALF_LIFE;
+const NEGLIGIBLE_RATE: f64 = 1.0 / HALF_LIFE;
 
 /// A secondary search, in addition to minimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
+pub enum SecondarySearch {
     Havoc,
     Sampling,
 }
 
 /// The length of a round.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn {
+pub(super) enum RoundLength {
     Fixed(u64),
     /// Depends on what the search and minimization have found lately.
-    Shared(Beside),
+    Shared(SecondarySearch),
 }
 
-impl Turn {
+impl RoundLength {
     /// Number of evaluations of the next round.
     pub(super) fn budget<S: HasMetadata>(self, state: &mut S) -> u64 {
         match self {
@@ -96,7 +96,7 @@ struct Account {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     minimization: Yield,
-    /// The secondary searches, indexed by [`Beside`].
+    /// The secondary searches, indexed by [`SecondarySearch`].
     beside: [Account; 2],
 }
 
@@ -104,11 +104,11 @@ impl_serdeany!(Shares);
 
 /// Finds that each search is credited with before the first evaluation, because secondary searches find most at the
 /// beginning.
-const HOPE: f64 = 4.0;
+const INITIAL_FINDS: f64 = 4.0;
 
 impl Default for Shares {
     fn default() -> Self {
-        let hope = Yield { finds: HOPE, evaluations: 0.0 };
+        let hope = Yield { finds: INITIAL_FINDS, evaluations: 0.0 };
         Self { minimization: hope, beside: [Account { found: hope, ahead: 0 }; 2] }
     }
 }
@@ -124,7 +124,7 @@ impl Shares {
     }
 
     /// Records a round of a secondary search.
-    pub fn note(&mut self, search: Beside, evaluations: u64, finds: usize) {
+    pub fn note(&mut self, search: SecondarySearch, evaluations: u64, finds: usize) {
         self.fade(evaluations);
         let account = &mut self.beside[search as usize];
         account.found.note(evaluations, finds);
@@ -141,10 +141,10 @@ impl Shares {
 
     /// Number of evaluations for the next round of a secondary search.
     #[must_use]
-    pub fn of(&self, search: Beside) -> u64 {
+    pub fn of(&self, search: SecondarySearch) -> u64 {
         let Account { found, ahead } = self.beside[search as usize];
         // If neither finds anything, an evaluation of havoc costs more: a mutant costs more than a step on a line.
-        let share = (found.rate() / (found.rate() + self.minimization.rate() + NOTHING)).clamp(LEAST, MOST);
+        let share = (found.rate() / (found.rate() + self.minimization.rate() + NEGLIGIBLE_RATE)).clamp(LEAST, MOST);
         (ahead as f64 * share / (1.0 - share)) as u64
     }
 }
@@ -154,15 +154,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_finds_more_gets_more() {
+    fn a_search_with_more_finds_gets_more_evaluations() {
         let turn = |havoc: usize, minimization: usize| {
             let mut shares = Shares::default();
             for _ in 0..20 {
                 shares.note_minimization(1000, minimization);
-                shares.note(Beside::Havoc, 1000, havoc);
+                shares.note(SecondarySearch::Havoc, 1000, havoc);
             }
             shares.note_minimization(1000, 0);
-            shares.of(Beside::Havoc)
+            shares.of(SecondarySearch::Havoc)
         };
         assert!(turn(5, 0) > 4 * turn(0, 5), "{} {}", turn(5, 0), turn(0, 5));
         assert!(turn(0, 1000) >= 15, "never nothing: {}", turn(0, 1000));
@@ -172,23 +172,23 @@ mod tests {
     fn each_has_turns_of_its_own() {
         let mut shares = Shares::default();
         shares.note_minimization(1000, 0);
-        assert_eq!(shares.of(Beside::Havoc), shares.of(Beside::Sampling));
-        shares.note(Beside::Havoc, 100, 0);
-        assert_eq!(shares.of(Beside::Havoc), 0);
-        assert!(shares.of(Beside::Sampling) > 100, "{}", shares.of(Beside::Sampling));
+        assert_eq!(shares.of(SecondarySearch::Havoc), shares.of(SecondarySearch::Sampling));
+        shares.note(SecondarySearch::Havoc, 100, 0);
+        assert_eq!(shares.of(SecondarySearch::Havoc), 0);
+        assert!(shares.of(SecondarySearch::Sampling) > 100, "{}", shares.of(SecondarySearch::Sampling));
     }
 
     #[test]
     fn old_finds_fade() {
         let mut shares = Shares::default();
         shares.note_minimization(100, 0);
-        shares.note(Beside::Havoc, 100, 50);
+        shares.note(SecondarySearch::Havoc, 100, 50);
         shares.note_minimization(1000, 0);
-        let before = shares.of(Beside::Havoc);
+        let before = shares.of(SecondarySearch::Havoc);
         shares.note_minimization(1_000_000, 0);
-        shares.note(Beside::Havoc, 1_000_000, 0);
+        shares.note(SecondarySearch::Havoc, 1_000_000, 0);
         shares.note_minimization(1000, 0);
-        let after = shares.of(Beside::Havoc);
+        let after = shares.of(SecondarySearch::Havoc);
         assert!(before > 10 * after && after > 0, "{before} {after}");
     }
 }

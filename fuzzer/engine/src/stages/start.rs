@@ -19,7 +19,7 @@ pub(super) enum Start {
 
 /// The rotation of starts. Each comes soon and repeatedly, because the best one depends on the code, and later attempts
 /// are long.
-const TURNS: [Start; 14] = [
+const STARTS_BY_ATTEMPT: [Start; 14] = [
     Start::Closest,
     Start::Chain,
     Start::Approach,
@@ -37,7 +37,7 @@ const TURNS: [Start; 14] = [
 ];
 
 /// The rotation without chain search, for minimizers other than the default, which are compared with it.
-const TURNS_WITHOUT_CHAIN: [Start; 8] = [
+const STARTS_WITHOUT_CHAIN: [Start; 8] = [
     Start::Closest,
     Start::Approach,
     Start::ViaParent,
@@ -51,7 +51,7 @@ const TURNS_WITHOUT_CHAIN: [Start; 8] = [
 impl Start {
     /// The first attempt starts from the closest input. Later ones rotate, because the closest input may be stuck.
     pub(super) fn of_attempt(attempt: u32, has_chain: bool) -> Self {
-        let turns: &[Self] = if has_chain { &TURNS } else { &TURNS_WITHOUT_CHAIN };
+        let turns: &[Self] = if has_chain { &STARTS_BY_ATTEMPT } else { &STARTS_WITHOUT_CHAIN };
         turns[attempt as usize % turns.len()]
     }
 }

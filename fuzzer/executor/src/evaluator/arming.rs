@@ -15,7 +15,7 @@ use super::{Evaluator, RunStatus};
 const MEASURED: u8 = action::WANT | action::TRACK | action::LEAD;
 
 /// The actions of a branch of a switch for which `r` depends on its distance.
-const IN_R: u8 = action::WANT | action::LEAD;
+const R_ACTIONS: u8 = action::WANT | action::LEAD;
 
 /// A list of branches whose action may have changed, in order. Entries are only ever appended.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub struct Changes<'a> {
 pub(super) struct Armed {
     /// Per site, for switches only: the number of branches with any action, and with [`action::TRACK`].
     tallies: Vec<(u32, u32)>,
-    /// The branches of switches with an action of [`IN_R`], ascending.
+    /// The branches of switches with an action of [`R_ACTIONS`], ascending.
     measured: Vec<u32>,
     /// Number of comparisons with an action.
     comparisons: usize,
@@ -124,15 +124,15 @@ impl Evaluator {
             }
             if site.kind == site_kind::COMPARISON && bytes[0] != 0 {
                 self.armed.comparisons += 1;
-                open_gate(&mut actions[target.sites[number - 1].branches()]);
+                enable_hook(&mut actions[target.sites[number - 1].branches()]);
             }
             if let Some(decision) = site.decision.as_ref().filter(|_| actions[site.first_branch] != 0) {
                 for condition in &decision.conditions {
-                    open_gate(&mut actions[target.sites[condition.site].branches()]);
+                    enable_hook(&mut actions[target.sites[condition.site].branches()]);
                 }
             }
         }
-        self.bytes_are_written(true);
+        self.update_runtime_state(true);
     }
 
     /// Arms the open branches and a goal. `action_of` returns the actions of an open branch, and 0 for any other
@@ -168,7 +168,7 @@ impl Evaluator {
             self.set_byte(*branch, action_of(*branch) | actions);
             self.armed.different.push(*branch as u32);
         }
-        self.bytes_are_written(tracks);
+        self.update_runtime_state(tracks);
     }
 
     /// Does the base include [`action::TRACK`], so that an [`Evaluator::arm_changed`] with `tracks` writes few bytes?
@@ -178,7 +178,7 @@ impl Evaluator {
     }
 
     /// Updates the state of the runtime that depends on the action bytes.
-    fn bytes_are_written(&mut self, tracks: bool) {
+    fn update_runtime_state(&mut self, tracks: bool) {
         // SAFETY: as in `run`; the list is replaced only before this is called.
         unsafe {
             let state = &mut *self.state;
@@ -218,9 +218,9 @@ impl Evaluator {
         self.arm(|b| if branches[b] { action::RECORD } else { 0 });
     }
 
-    /// Runs one input and returns the recorded branches that it takes; see [`Evaluator::run_apart`].
+    /// Runs one input and returns the recorded branches that it takes; see [`Evaluator::run_in_all_placements`].
     pub fn run_recorded(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
-        self.run_apart(bytes)
+        self.run_in_all_placements(bytes)
     }
 
     /// Stops recording, wanting and tracking these branches, without processing the others.
@@ -230,7 +230,7 @@ impl Evaluator {
             self.set_byte(*b as usize, 0);
             self.armed.different.push(*b);
         }
-        // SAFETY: as in `bytes_are_written`.
+        // SAFETY: as in `update_runtime_state`.
         unsafe {
             (*self.state).measured = self.armed.measured.as_ptr();
             (*self.state).n_measured = self.armed.measured.len() as u32;
@@ -272,7 +272,7 @@ impl Armed {
         let has = |actions: u8| move |b: &&u8| **b & actions != 0;
         let count = |actions: u8| bytes.iter().filter(has(actions)).count() as u32;
         self.tallies[number] = (count(u8::MAX), count(action::TRACK));
-        let in_r = bytes.iter().enumerate().filter(|(_, b)| **b & IN_R != 0).map(|(i, _)| (first + i) as u32);
+        let in_r = bytes.iter().enumerate().filter(|(_, b)| **b & R_ACTIONS != 0).map(|(i, _)| (first + i) as u32);
         self.measured.extend(in_r);
         self.complete_switch(number, bytes);
     }
@@ -284,7 +284,7 @@ impl Armed {
         *busy = *busy + u32::from(byte != 0) - u32::from(before != 0);
         *tracked = *tracked + u32::from(byte & action::TRACK != 0) - u32::from(before & action::TRACK != 0);
         *own = byte;
-        match (before & IN_R != 0, byte & IN_R != 0, self.measured.binary_search(&(branch as u32))) {
+        match (before & R_ACTIONS != 0, byte & R_ACTIONS != 0, self.measured.binary_search(&(branch as u32))) {
             (false, true, Err(at)) => self.measured.insert(at, branch as u32),
             (true, false, Ok(at)) => {
                 self.measured.remove(at);
@@ -328,13 +328,13 @@ fn complete_two_way(target: &Target, actions: &mut [u8], number: usize) {
     let comparison = target.sites.get(number + 1).filter(|s| s.kind == site_kind::COMPARISON);
     let decision = site.part_of.map(|decision| &target.sites[decision]);
     if comparison.into_iter().chain(decision).any(|s| actions[s.first_branch] != 0) {
-        open_gate(&mut actions[site.branches()]);
+        enable_hook(&mut actions[site.branches()]);
     }
 }
 
 /// Makes the hook of a two-way site evaluate its comparison and its decision: it does so only if the site's own bytes
 /// are not zero.
-fn open_gate(bytes: &mut [u8]) {
+fn enable_hook(bytes: &mut [u8]) {
     bytes[0] |= action::NEAR | action::ARMED;
     bytes[1] |= action::NEAR;
 }

@@ -4,7 +4,7 @@ use penfuzz_target::{inputs::Model, program::function::Call};
 
 use super::{Evaluator, RunStatus};
 use crate::{
-    blocks::{Beside, Blocks},
+    blocks::{AdjacentAccess, Blocks},
     guard,
 };
 
@@ -75,30 +75,30 @@ impl Evaluator {
     }
 
     /// The access next to a block that ended the last run, if any.
-    pub(crate) const fn last_beside(&self) -> Option<Beside> {
-        self.last_beside
+    pub(crate) const fn last_adjacent_access(&self) -> Option<AdjacentAccess> {
+        self.last_adjacent_access
     }
 
     /// Number of runs that ended because they accessed memory next to a block whose size is only inferred.
     #[must_use]
-    pub const fn n_beside(&self) -> u64 {
-        self.n_beside
+    pub const fn n_adjacent_accesses(&self) -> u64 {
+        self.n_adjacent_accesses
     }
 
     /// If the last run ended by an access next to a block: the block and the offset.
-    fn beside(&self) -> Option<Beside> {
+    fn adjacent_access(&self) -> Option<AdjacentAccess> {
         let end = self.last_end.as_ref().filter(|end| end.signal == libc::SIGSEGV)?;
-        self.blocks.as_ref()?.beside(end.address)
+        self.blocks.as_ref()?.adjacent_access(end.address)
     }
 
     /// Did the last run end by an access next to a block whose size is only inferred?
-    pub(super) fn is_beside_inferred(&mut self) -> bool {
-        self.last_beside = self.beside();
-        let Some(beside) = self.last_beside else { return false };
+    pub(super) fn ended_next_to_inferred_block(&mut self) -> bool {
+        self.last_adjacent_access = self.adjacent_access();
+        let Some(adjacent_access) = self.last_adjacent_access else { return false };
         // SAFETY: `input` holds `input_size` bytes.
         let x = unsafe { core::slice::from_raw_parts(self.input.cast_const(), self.input_size) };
         self.model().is_some_and(|model| {
-            let block = &model.blocks[beside.block];
+            let block = &model.blocks[adjacent_access.block];
             // The input asks for more elements than the block has room for.
             let is_short = block.length.of(x, usize::MAX) > block.capacity;
             !block.origin.is_sure() || is_short
@@ -107,7 +107,7 @@ impl Evaluator {
 
     /// Discards a run that shows only that a size is unknown: it takes no branch, and `r` is the largest value.
     pub(super) fn forget_run(&mut self) -> RunStatus {
-        self.n_beside += 1;
+        self.n_adjacent_accesses += 1;
         self.last_end = None;
         self.take_hits(&mut Vec::new());
         // SAFETY: as in `run`.

@@ -19,8 +19,8 @@ impl Evaluator {
     /// Stores how a call ended that did not return.
     pub(super) fn note_end(&mut self, returned: bool) {
         self.last_end = (!returned).then(guard::last_end);
-        if self.last_end.is_some_and(|end| end.is_anywhere()) {
-            self.shared.lose_heap();
+        if self.last_end.is_some_and(|end| end.is_asynchronous()) {
+            self.shared.abandon_heap();
         }
     }
 
@@ -31,14 +31,14 @@ impl Evaluator {
         if self.n_improved() > 0 {
             self.remember_closest();
         }
-        if self.is_beside_inferred() {
+        if self.ended_next_to_inferred_block() {
             return self.forget_run();
         }
         if self.has_stopped(abi::stop::REJECTED) {
             return self.reject_run();
         }
         if self.is_cut_short() {
-            return self.go_on();
+            return self.rerun_with_full_fuel();
         }
         if self.has_stopped(abi::stop::STRAYED) {
             self.last_end = None;
@@ -57,7 +57,7 @@ impl Evaluator {
 
     /// Repeats a run that used up its fuel cap with all the fuel if it took a new branch. Otherwise the run counts as
     /// returned.
-    fn go_on(&mut self) -> RunStatus {
+    fn rerun_with_full_fuel(&mut self) -> RunStatus {
         if !self.has_hits() {
             self.last_end = None;
             return RunStatus::Returned;
@@ -126,7 +126,7 @@ impl Evaluator {
 
     /// Did the alarm or the memory limit end the last run?
     #[must_use]
-    pub fn is_costly_end(&self) -> bool {
+    pub fn ended_by_alarm_or_memory(&self) -> bool {
         self.last_end.is_some_and(|end| end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY)
     }
 

@@ -11,19 +11,19 @@ impl Evaluator {
     /// hold a lock.
     #[inline]
     #[must_use]
-    pub fn is_worn_out(&self) -> bool {
-        if guard::had_much_memory() {
+    pub fn needs_restart(&self) -> bool {
+        if guard::had_high_memory() {
             // The allocations of the last evaluation would be freed before the next one anyway.
             self.shared.free_heap();
         }
-        guard::is_worn_out()
+        guard::needs_restart()
     }
 
     /// Appends an input to the journal, if there is one and it has room: its length in four bytes, then the input.
     pub fn note_find(&mut self, x: &[u8]) {
         const HEAD: usize = size_of::<u32>();
         let Some(journal) = self.journal else { return };
-        // SAFETY: `used` and `bytes` are valid by the contract of `show_to_supervisor`; the room is checked.
+        // SAFETY: `used` and `bytes` are valid by the contract of `attach_to_supervisor`; the room is checked.
         unsafe {
             let used = journal.used.read() as usize;
             // The target may have overwritten the number.
@@ -138,7 +138,7 @@ impl Evaluator {
     /// Sets the count of evaluations: a resumed campaign continues its count, and runs that only repeat others are not
     /// counted. A first hit recorded after that count is moved back to it.
     pub fn set_evaluations(&mut self, evaluations: u64) {
-        // SAFETY: `count` is the evaluator's own or valid by the contract of `show_to_supervisor`.
+        // SAFETY: `count` is the evaluator's own or valid by the contract of `attach_to_supervisor`.
         unsafe { self.count.write(evaluations) };
         for first in &mut self.taken_at {
             // 0 would mean never.

@@ -37,19 +37,19 @@ use penfuzz_target::program::{
 
 use self::{arming::Armed, near::Near};
 use super::{
-    blocks::{Beside, Blocks},
+    blocks::{AdjacentAccess, Blocks},
     cells::Cells,
     fault::FaultReader,
     guard::{self, End},
     sandbox::Allow,
 };
 
-pub use super::limits::{DEFAULT_FUEL, DEFAULT_MEMORY, Limits};
+pub use super::limits::{DEFAULT_FUEL, DEFAULT_MEMORY, EvaluationLimits};
 
 pub use self::{
     arming::{Changes, metric_of},
     path::Passes,
-    watch::Seen,
+    watch::ObservedOperands,
 };
 
 /// Memory shared with the supervisor in which finds are stored immediately, so that they survive if the process dies
@@ -67,7 +67,7 @@ pub struct Journal {
 /// Evaluates the representing function of one function of a target that is loaded into this process.
 ///
 /// It owns the memory that the target's runtime writes to, so only one evaluator per target may exist at a time.
-/// Defaults: every branch is recorded, no goal, no fuel cap, [`Limits`] as given.
+/// Defaults: every branch is recorded, no goal, no fuel cap, [`EvaluationLimits`] as given.
 #[derive(Debug)]
 pub struct Evaluator {
     target: Rc<Target>,
@@ -93,8 +93,8 @@ pub struct Evaluator {
     /// Structures, arrays and strings; `None` if the function takes none.
     blocks: Option<Blocks>,
     /// Number of runs that accessed memory next to a block whose size is only inferred.
-    n_beside: u64,
-    last_beside: Option<Beside>,
+    n_adjacent_accesses: u64,
+    last_adjacent_access: Option<AdjacentAccess>,
     /// Variables and heap of the target that are restored before each run.
     shared: SharedState,
     needed_units: OnceCell<Option<BTreeSet<String>>>,
@@ -152,7 +152,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// If the function cannot be called, or the guard cannot be installed.
-    pub fn new(target: Rc<Target>, function: usize, limits: Limits) -> Result<Self, Error> {
+    pub fn new(target: Rc<Target>, function: usize, limits: EvaluationLimits) -> Result<Self, Error> {
         let f = &target.functions[function];
         let entry = f
             .entry()
@@ -160,7 +160,8 @@ impl Evaluator {
         guard::install(limits.timeout, limits.memory)?;
         if f.has_rounding && f.is_harness() {
             return Err(Error::new(format!(
-                "`{}` takes bytes, to which no rounding mode can be added; leave --rounding out or name another --function",
+                "`{}` \
+                 takes bytes, to which no rounding mode can be added; leave --rounding out or name another --function",
                 f.name
             )));
         }
@@ -182,8 +183,8 @@ impl Evaluator {
             own_input: vec![0; input_size.max(1)],
             output: Cells::new(f)?,
             blocks: f.model.as_ref().map(Blocks::new).transpose()?,
-            n_beside: 0,
-            last_beside: None,
+            n_adjacent_accesses: 0,
+            last_adjacent_access: None,
             shared: SharedState::of(&target, f),
             needed_units: OnceCell::new(),
             outcomes: vec![0; n],

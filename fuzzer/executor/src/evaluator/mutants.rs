@@ -33,7 +33,7 @@ impl Evaluator {
 
     /// Sets whether a run of the original that passes a mutation point takes the branches of all its mutants, as if
     /// each mutant had infected the state.
-    pub fn let_reach_infect(&mut self, reaches: bool) {
+    pub fn set_reach_infects(&mut self, reaches: bool) {
         // SAFETY: as in `run`.
         unsafe { (*self.state).reach_infects = reaches.into() };
     }

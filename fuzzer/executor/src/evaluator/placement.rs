@@ -14,7 +14,7 @@ impl Evaluator {
     /// Runs one input with blocks at the end of their pages, and again with blocks at the start. Returns the recorded
     /// branches that it takes. An input that fails, or takes other branches in the second run, is a failure: in an
     /// emitted test, where blocks lie elsewhere again, it might take any branches.
-    pub fn run_apart(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+    pub fn run_in_all_placements(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         let (ran, hits) = self.run_at(None, bytes);
         let ran = if ran == RunStatus::Returned { self.check_other_placements(bytes, &hits) } else { ran };
         (ran, hits)
@@ -51,7 +51,7 @@ impl Evaluator {
             self.last_end = None;
             return RunStatus::Returned;
         }
-        self.last_end = end.or(Some(End::afterwards(guard::STOP_PLACEMENT, self.function().address as u64 + 1)));
+        self.last_end = end.or(Some(End::after_return(guard::STOP_PLACEMENT, self.function().address as u64 + 1)));
         RunStatus::Faulted
     }
 
@@ -76,7 +76,7 @@ impl Evaluator {
 
     /// Does [`Evaluator::output`] of the last run equal these cells? Does not allocate.
     #[must_use]
-    pub fn has_left(&self, cells: impl Iterator<Item = u128>) -> bool {
+    pub fn output_equals(&self, cells: impl Iterator<Item = u128>) -> bool {
         match &self.blocks {
             Some(blocks) => cells.eq([blocks.result()]),
             None => self.output.are(cells),
@@ -86,7 +86,7 @@ impl Evaluator {
     /// Can a run produce output that [`Evaluator::output`] does not include: structures, arrays, results of several
     /// calls?
     #[must_use]
-    pub fn leaves_more(&self) -> bool {
+    pub fn has_composed_output(&self) -> bool {
         self.blocks.is_some()
     }
 

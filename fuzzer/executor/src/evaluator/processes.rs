@@ -29,7 +29,7 @@ impl Evaluator {
     /// # Safety
     /// `input` must have room for [`Evaluator::input_size`] bytes, and all pointers must be valid as long as this
     /// evaluator is used.
-    pub unsafe fn show_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
+    pub unsafe fn attach_to_supervisor(&mut self, input: *mut u8, count: *mut u64, journal: Journal) {
         self.input = input;
         self.count = count;
         self.journal = Some(journal);
@@ -41,7 +41,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// If the guard cannot be installed.
-    pub fn on_its_own(&mut self, timeout: Duration) -> Result<(), Error> {
+    pub fn detach_from_supervisor(&mut self, timeout: Duration) -> Result<(), Error> {
         self.input = self.own_input.as_mut_ptr();
         self.count = self.own_count;
         self.journal = None;
@@ -58,10 +58,10 @@ impl Evaluator {
 
     /// Does the input take `hits` again, with the same actions, on a stack filled with a pattern? If so, a run in a
     /// fresh process would show nothing new. Always false for functions that keep state (see
-    /// [`SharedState::keeps_nothing`](penfuzz_target::program::state::SharedState::keeps_nothing)) and for harnesses.
+    /// [`SharedState::is_stateless`](penfuzz_target::program::state::SharedState::keeps_nothing)) and for harnesses.
     /// The run is not counted as an evaluation.
     pub(crate) fn repeats_without_state(&mut self, bytes: &[u8], hits: &[u32]) -> bool {
-        if !self.shared.keeps_nothing() || matches!(self.entry, Entry::Harness(_)) {
+        if !self.shared.is_stateless() || matches!(self.entry, Entry::Harness(_)) {
             return false;
         }
         let (entry, count) = (self.entry, self.evaluations());
@@ -78,7 +78,7 @@ impl Evaluator {
         self.shared.use_system_heap();
     }
 
-    /// Sets what the target may do, beyond the default, in a child process of [`Evaluator::on_its_own`].
+    /// Sets what the target may do, beyond the default, in a child process of [`Evaluator::detach_from_supervisor`].
     pub fn allow(&mut self, allowed: &[Allow]) {
         self.allowed = allowed.to_vec();
     }

@@ -7,7 +7,7 @@ use super::Evaluator;
 
 /// Operands and result of a comparison or an operation at the first time that a run took the branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedOperands {
     /// Operands and result: floats as bits of doubles, integers unchanged. The result of a comparison is 1 if its
     /// condition holds, else 0.
     pub values: [u64; 4],
@@ -27,15 +27,15 @@ impl Evaluator {
 
     /// Returns the operands stored since the last [`Evaluator::watch`]; `None` if the branch was not taken.
     #[must_use]
-    pub fn seen(&self) -> Option<Seen> {
+    pub fn seen(&self) -> Option<ObservedOperands> {
         // SAFETY: as in `run`.
         let state = unsafe { &*self.state };
-        (state.n_seen > 0).then_some(Seen { values: state.seen, times: state.n_seen })
+        (state.n_seen > 0).then_some(ObservedOperands { values: state.seen, times: state.n_seen })
     }
 
     /// Runs one input and returns the operands at `branch`, a branch of a comparison or an operation in scope. Returns
     /// `None` if the input does not take it.
-    pub fn observe(&mut self, branch: usize, bytes: &[u8]) -> Option<Seen> {
+    pub fn observe(&mut self, branch: usize, bytes: &[u8]) -> Option<ObservedOperands> {
         self.set_metric(metric::ULP, u64::MAX);
         self.arm(|b| if b == branch { action::RECORD } else { 0 });
         self.watch(Some(branch));

@@ -38,7 +38,7 @@ use penfuzz_target::{
 
 use crate::{
     Evaluator, Fault,
-    evaluator::{Limits, RunStatus},
+    evaluator::{EvaluationLimits, RunStatus},
 };
 
 /// Number of calls without growth that ends the first step.
@@ -84,14 +84,17 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
 
 /// Finds the sizes of the blocks that the function gets, by calls of it.
 #[must_use]
-pub fn sizes(mut target: Target, function: usize, limits: Limits) -> Sizes {
+pub fn sizes(mut target: Target, function: usize, limits: EvaluationLimits) -> Sizes {
     // The sizes that are found for one call apply to all calls.
     target.functions[function].calls = 1;
     target.functions[function].is_probed = true;
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
     target.functions[function].model = Some(Rc::new(model));
-    let limits =
-        Limits { fuel: limits.fuel.min(FUEL), timeout: limits.timeout.min(TIMEOUT), memory: limits.memory.min(MEMORY) };
+    let limits = EvaluationLimits {
+        fuel: limits.fuel.min(FUEL),
+        timeout: limits.timeout.min(TIMEOUT),
+        memory: limits.memory.min(MEMORY),
+    };
     let mut probing = Probing { target: Some(target), function, limits, sizes: Sizes::new(), costly: 0 };
     probing.grow();
     probing.find_inputs();
@@ -129,7 +132,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
 struct Probing {
     target: Option<Target>,
     function: usize,
-    limits: Limits,
+    limits: EvaluationLimits,
     sizes: Sizes,
     /// Number of calls so far that exhausted fuel, time or memory.
     costly: usize,
@@ -154,7 +157,7 @@ impl Probing {
     /// Step 1: enlarges blocks and adds blocks.
     fn grow(&mut self) {
         for _ in 0..GROWTHS {
-            let Some(Some((path, size))) = self.with(first_beside) else { return };
+            let Some(Some((path, size))) = self.with(first_out_of_bounds) else { return };
             self.insert(path, size);
         }
     }
@@ -265,14 +268,14 @@ impl Inputs {
 }
 
 /// The first block of which a call exceeds the bounds, with its new size.
-fn first_beside(calls: &mut Calls) -> Option<(String, Size)> {
+fn first_out_of_bounds(calls: &mut Calls) -> Option<(String, Size)> {
     let model = Rc::clone(calls.evaluator.blocks()?.model());
     let (mut inputs, mut x) = (Inputs::new(), vec![0; model.layout.size()]);
     for _ in 0..CALLS {
         inputs.next(&model, &mut x);
         let Some((i, at)) = calls.run(&x) else { continue };
         let block = &model.blocks[i];
-        if let Some(size) = &block.put_off {
+        if let Some(size) = &block.deferred {
             return Some((any_index(&block.path), Size { is_needed: true, ..size.clone() }));
         }
         let most = (LARGEST / block.stride).max(1);
@@ -300,12 +303,12 @@ impl Calls<'_> {
         if *self.costly >= MOST_COSTLY {
             return None;
         }
-        let before = self.evaluator.n_beside();
+        let before = self.evaluator.n_adjacent_accesses();
         let status = self.evaluator.run(x);
         self.evaluator.take_hits(&mut Vec::new());
         self.note(status);
-        let is_beside = self.evaluator.n_beside() > before || status == RunStatus::Faulted;
-        let beside = self.evaluator.last_beside().filter(|_| is_beside)?;
+        let is_beside = self.evaluator.n_adjacent_accesses() > before || status == RunStatus::Faulted;
+        let beside = self.evaluator.last_adjacent_access().filter(|_| is_beside)?;
         Some((beside.block, beside.at))
     }
 

@@ -116,7 +116,8 @@ pub(super) fn decoder(report: &Report, decoding: &Decoding) -> String {
     let input = decoding.input.map_or_else(|| "-1".to_owned(), |block| block.to_string());
     let _ = writeln!(
         out,
-        "#define PENFUZZ_SIZE {size}\n#define PENFUZZ_ROUNDING {rounding}\n#define PENFUZZ_FLAGS {flags}\n#define PENFUZZ_INPUT {input}"
+        "#define PENFUZZ_SIZE {size}\n#define PENFUZZ_ROUNDING {rounding}\n#define PENFUZZ_FLAGS {flags}\n\
+         #define PENFUZZ_INPUT {input}"
     );
     let domains = decoding.domains.iter().map(|(s, d)| {
         let (least, greatest) = d.positions();

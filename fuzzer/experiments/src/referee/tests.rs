@@ -171,7 +171,8 @@ fn inputs_of_any_size_are_taken() {
 #[test]
 fn a_static_function_and_what_stands_beside_it() {
     let source = format!(
-        "static int other(int a) {{ return a > 3 && a < 7 ? 1 : 2; }}\nstatic {THREE}int main() {{ return other(three(2)); }}\n"
+        "static int other(int a) {{ return a > 3 && a < 7 ? 1 : 2; }}\n\
+         static {THREE}int main() {{ return other(three(2)); }}\n"
     );
     let mut fixture = Fixture::new("f.c", &source, "three", "double x f64");
     fixture.subject.report.signature.is_static = true;
@@ -180,7 +181,9 @@ fn a_static_function_and_what_stands_beside_it() {
 
 #[test]
 fn cxx_with_exceptions() {
-    let source = "#include <string>\n#include <stdexcept>\nnamespace n {\nint three(double x) {\n  std::string s(x > 1 ? 3 : 4, 'a');\n  if (x < -1) throw std::runtime_error(s);\n  return int(s.size());\n}\n}\n";
+    let source = "#include <string>\n#include <stdexcept>\nnamespace n {\nint three(double x) {\n  \
+                  std::string s(x > 1 ? 3 : 4, 'a');\n  if (x < -1) throw std::runtime_error(s);\n  \
+                  return int(s.size());\n}\n}\n";
     let mut fixture = Fixture::new("f.cc", source, "n::three", "double x f64");
     fixture.subject.report.signature.symbol = "_ZN1n5threeEd".to_owned();
     let referee = fixture.referee();
@@ -217,8 +220,10 @@ fn the_rounding_mode_is_an_input() {
 
 #[test]
 fn a_function_that_takes_bytes() {
-    let source = "#include <stddef.h>\nstatic int ready;\nint LLVMFuzzerInitialize(int *c, char ***v) { ready = *c == 1 && (*v)[0] != 0; return 0; }\n\
-        int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)\n{\n  if (!ready) return 1;\n  if (size == 3 && data[2] == 'c') return 2;\n  return size == 0 ? 3 : 4;\n}\n";
+    let source = "#include <stddef.h>\nstatic int ready;\nint LLVMFuzzerInitialize(int *c, char ***v) { \
+                  ready = *c == 1 && (*v)[0] != 0; return 0; }\n\
+        int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)\n{\n  if (!ready) return 1;\n  \
+        if (size == 3 && data[2] == 'c') return 2;\n  return size == 0 ? 3 : 4;\n}\n";
     let fixture = Fixture::new("f.c", source, "LLVMFuzzerTestOneInput", "const unsigned char * data u8");
     let referee = fixture.referee();
     let verdict = referee.judge(&[at(1, b"abc"), at(1, b""), at(1, b"abcd")]).unwrap();
@@ -256,8 +261,9 @@ fn two_elements(is_sure: bool) -> Decoding {
 }
 
 #[test]
-fn what_leaves_memory_of_unknown_size_takes_no_branch() {
-    let source = "int sum(const double *a, int n)\n{\n  double s = 0;\n  if (n > 2) s = 1;\n  for (int i = 0; i < n; i++) s += a[i];\n  if (s > 5) return 1;\n  return 0;\n}\n";
+fn out_of_bounds_of_inferred_size_covers_nothing() {
+    let source = "int sum(const double *a, int n)\n{\n  double s = 0;\n  if (n > 2) s = 1;\n  \
+                  for (int i = 0; i < n; i++) s += a[i];\n  if (s > 5) return 1;\n  return 0;\n}\n";
     let input = |n: i32, x: f64| at(1, [&n.to_le_bytes()[..], &x.to_le_bytes(), &x.to_le_bytes()].concat());
     let mut fixture = Fixture::new("f.c", source, "sum", "const double * a f64,int n i32");
     fixture.subject.report.signature.decoding = Some(two_elements(false));
@@ -286,7 +292,7 @@ fn an_input_that_does_not_return_costs_itself_only() {
 }
 
 #[test]
-fn a_target_may_do_as_it_likes() {
+fn target_cannot_break_referee() {
     let fixture = Fixture::new("ways.c", WAYS, "ways", "int n i32,double x f64");
     let referee = fixture.referee().with_limits(Limits { time: Duration::from_millis(300), ..Limits::default() });
     let plain = referee.judge(&[way(0, 0.0), way(0, 9.0)]).unwrap().taken.len();
@@ -303,8 +309,9 @@ fn a_target_may_do_as_it_likes() {
 }
 
 #[test]
-fn what_does_not_return_counts_only_if_a_call_ends_it() {
-    let source = "#include <stdlib.h>\nint cut(double x, int n)\n{\n  int *p = n == 1 ? 0 : &n;\n  if (x > 5)\n    abort();\n  if (*p == 7)\n    return 1;\n  return 0;\n}\n";
+fn aborted_input_counts_only_if_call_ends_process() {
+    let source = "#include <stdlib.h>\nint cut(double x, int n)\n{\n  int *p = n == 1 ? 0 : &n;\n  if (x > 5)\n    \
+                  abort();\n  if (*p == 7)\n    return 1;\n  return 0;\n}\n";
     let fixture = Fixture::new("f.c", source, "cut", "double x f64,int n i32");
     let referee = fixture.referee();
     let input = |x: f64, n: i32| at(1, [&x.to_le_bytes()[..], &n.to_le_bytes()].concat());

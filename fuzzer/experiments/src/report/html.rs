@@ -111,8 +111,8 @@ pub fn page(grid: &Grid, summary: &Summary) -> String {
 fn setup(grid: &Grid) -> String {
     let e = grid.experiment;
     format!(
-        "{} of each tool on each function, each {}, seeds from {} on. {}, {} in use with one trial on each, {:.1} GiB of memory, \
-         {}; referee: gcov of {}.",
+        "{} of each tool on each function, each {}, seeds from {} on. {}, {} in use with one trial on each, {:.1} GiB \
+         of memory, {}; referee: gcov of {}.",
         plural(e.trials as usize, "trial"),
         notes::budget(&e.budget),
         e.seed,
@@ -126,8 +126,8 @@ fn setup(grid: &Grid) -> String {
 
 fn large_plots(grid: &Grid, times: &[f64]) -> [Plot; 2] {
     let over_time = format!(
-        "Mean over trials, as in the table above, with the quartiles as a band; {} is the thick line. The time axis is logarithmic, \
-         the axis of coverage need not begin at 0. Dotted: the best known.",
+        "Mean over trials, as in the table above, with the quartiles as a band; {} is the thick line. The time axis is \
+         logarithmic, the axis of coverage need not begin at 0. Dotted: the best known.",
         grid.reference_name()
     );
     let dots = "A circle is a trial, the bar and the figure are the mean, as in the table above.".to_owned();
@@ -140,8 +140,8 @@ fn large_plots(grid: &Grid, times: &[f64]) -> [Plot; 2] {
 fn heat_legend(summary: &Summary) -> String {
     format!(
         "The median trial's share of the best known, in percent; the deeper the colour, the more is missing. \u{25bc}: \
-         significantly less than {r}, \u{25b2}: significantly more than {r}. The functions on which {r} loses come first. \
-         Quartiles and p-values appear over a cell.",
+         significantly less than {r}, \u{25b2}: significantly more than {r}. The functions on which {r} loses come \
+         first. Quartiles and p-values appear over a cell.",
         r = summary.reference
     )
 }

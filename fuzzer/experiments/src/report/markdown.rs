@@ -58,8 +58,8 @@ pub fn title(grid: &Grid) -> String {
 /// Returns the meaning of the columns of verdicts.
 pub fn verdict_legend(summary: &Summary) -> String {
     format!(
-        "Better / equal / worse: functions on which {} covers more than the tool of the row, as much, less; in parentheses how \
-         many of them differ significantly. Evaluations and CPU time are medians over trials.",
+        "Better / equal / worse: functions on which {} covers more than the tool of the row, as much, less; in \
+         parentheses how many of them differ significantly. Evaluations and CPU time are medians over trials.",
         summary.reference
     )
 }
@@ -67,8 +67,8 @@ pub fn verdict_legend(summary: &Summary) -> String {
 /// Returns the meaning of the signs in the table of functions.
 pub fn functions_legend(summary: &Summary) -> String {
     format!(
-        "Median share of all branches in percent, with the quartiles where they differ. Bold: the median trial covers the best \
-         known. \u{25bc}: significantly less than {r}, \u{25b2}: significantly more than {r}.",
+        "Median share of all branches in percent, with the quartiles where they differ. Bold: the median trial covers \
+         the best known. \u{25bc}: significantly less than {r}, \u{25b2}: significantly more than {r}.",
         r = summary.reference
     )
 }

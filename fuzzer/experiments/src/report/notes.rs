@@ -25,8 +25,9 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     let (done, planned) = (summary.trials_done, summary.trials_planned);
     if done < planned {
         out.push(format!(
-            "{done} of {planned} trials are done. Figures are of those only: a tool's means are over the functions that it has \
-             trials of; a pooled comparison takes the functions that both tools have, and the trials that have all of them."
+            "{done} of {planned} trials are done. Figures are of those only: a tool's means are over the functions \
+             that it has trials of; a pooled comparison takes the functions that both tools have, and the trials that \
+             have all of them."
         ));
     }
     let uncounted = grid.functions.iter().filter(|f| f.total == 0).count();
@@ -59,7 +60,8 @@ fn significance(grid: &Grid, summary: &Summary) -> Vec<String> {
         let sizes = if n == m { plural(n, "trial") + " each" } else { format!("{n} trials against {m}") };
         let line = if least >= ALPHA {
             format!(
-                "With {sizes} no difference can be significant: the smallest two-sided p-value that the test can give is {}.",
+                "With {sizes} no difference can be significant: the smallest two-sided p-value that the test can give \
+                 is {}.",
                 p_value(Some(least))
             )
         } else if least * m_tests as f64 >= ALPHA {
@@ -94,26 +96,28 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     let reference = &summary.reference;
     vec![
         format!(
-            "A trial is one tool on one function with one seed, on one core, for {}. Starting the tool is counted, building the \
-             targets is not: the column build has it, for all functions together; what was in penfuzz's own cache took nothing.",
+            "A trial is one tool on one function with one seed, on one core, for {}. Starting the tool is counted, \
+             building the targets is not: the column build has it, for all functions together; what was in penfuzz's \
+             own cache took nothing.",
             budget(&grid.experiment.budget)
         ),
         seeds(grid.experiment.without_seeds).to_owned(),
         "Coverage is counted by gcov at -O0 on the inputs that a tool kept, in the function alone. Shares are of all \
-         branches, also of those that no input can take; the best known are the branches that any tool took in any trial."
+         branches, also of those that no input can take; the best known are the branches that any tool took in any \
+         trial."
             .to_owned(),
-        "Coverage over time is in wall time since the start of the trial's first process, for all tools: an input is found when its \
-         file is written, or at the time in its name, which a tool counts from the start of its search, plus the time until that \
-         start."
+        "Coverage over time is in wall time since the start of the trial's first process, for all tools: an input is \
+         found when its file is written, or at the time in its name, which a tool counts from the start of its search, \
+         plus the time until that start."
             .to_owned(),
-        "Coverage in the table of tools, and of all functions over time, is the mean over functions of the mean over trials; at the \
-         best known is a function whose median trial is. Quartiles are of type 7."
+        "Coverage in the table of tools, and of all functions over time, is the mean over functions of the mean over \
+         trials; at the best known is a function whose median trial is. Quartiles are of type 7."
             .to_owned(),
         format!(
-            "A12 (Vargha and Delaney) is the probability that a trial of {reference} covers more than one of the other tool, \
-             ties counted half: above 0.5 {reference} is better. p is that of the two-sided Mann-Whitney U test, for single \
-             functions with Holm's correction over the functions; significant is a p below {ALPHA}. Beside the tools' names both \
-             are pooled: a trial's mean over functions is one observation."
+            "A12 (Vargha and Delaney) is the probability that a trial of {reference} covers more than one of the other \
+             tool, ties counted half: above 0.5 {reference} is better. p is that of the two-sided Mann-Whitney U test, \
+             for single functions with Holm's correction over the functions; significant is a p below {ALPHA}. Beside \
+             the tools' names both are pooled: a trial's mean over functions is one observation."
         ),
     ]
 }

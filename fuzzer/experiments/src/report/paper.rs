@@ -127,11 +127,11 @@ pub fn notes(grid: &Grid) -> Vec<String> {
     let differs = |f: &&Row| f.info.paper.and_then(|p| p.branches).is_some_and(|b| f.total > 0 && b != f.total);
     let other: Vec<_> = grid.functions.iter().filter(differs).map(|f| f.info.name.as_str()).collect();
     let mut out = vec![
-        "Columns in pairs: the paper's figure, then ours as the mean over trials. Means at the foot are over the functions \
-         that have both."
+        "Columns in pairs: the paper's figure, then ours as the mean over trials. Means at the foot are over the \
+         functions that have both."
             .to_owned(),
-        "The paper's times are wall times on another machine; its AFL is the AFL of 2017, ours is the AFL++ listed below; its \
-         Rand draws arguments as our uniform does."
+        "The paper's times are wall times on another machine; \
+         its AFL is the AFL of 2017, ours is the AFL++ listed below; its Rand draws arguments as our uniform does."
             .to_owned(),
     ];
     if !other.is_empty() {

@@ -60,7 +60,8 @@ pub fn over_time(grid: &Grid, times: &[f64]) -> Option<String> {
     let clip = (left, top, right - left, bottom - top);
     let _ = writeln!(
         out,
-        "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n<g clip-path=\"url(#area)\">",
+        "<clipPath id=\"area\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n\
+         <g clip-path=\"url(#area)\">",
         clip.0, clip.1, clip.2, clip.3
     );
     for curve in in_front_last(grid, &curves) {
@@ -135,7 +136,7 @@ fn labels(grid: &Grid, curves: &[Curve], y: &Scale, right: f64, limits: (f64, f6
     let mut order: Vec<_> = curves.iter().collect();
     order.sort_by(|a, b| b.end().total_cmp(&a.end()));
     let wanted: Vec<_> = order.iter().map(|c| y.at(c.end())).collect();
-    let places = svg::apart(&wanted, LINE, (limits.0 + 2.0, limits.1));
+    let places = svg::spread_labels(&wanted, LINE, (limits.0 + 2.0, limits.1));
     let mut out = String::new();
     for ((curve, from), to) in order.iter().zip(&wanted).zip(places) {
         let class = style(grid, curve.tool);

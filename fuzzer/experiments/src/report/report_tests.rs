@@ -39,7 +39,7 @@ fn summary(experiment: &Experiment, trials: &[Trial]) -> Summary {
 }
 
 #[test]
-fn the_table_as_people_see_it() {
+fn markdown_table_snapshot() {
     let (mut experiment, mut trials) = example::experiment(3, 3, 4);
     trials[1].error = Some("the tool ended\nwith status 1".to_owned());
     experiment.tools[2].skipped = Some("there is no afl-fuzz; install it with apt-get install afl++".to_owned());
@@ -47,7 +47,7 @@ fn the_table_as_people_see_it() {
 }
 
 #[test]
-fn the_headline_as_people_see_it() {
+fn headline_snapshot() {
     let (experiment, trials) = example::experiment(3, 5, 4);
     insta::assert_snapshot!(headline(&experiment, &trials));
 }

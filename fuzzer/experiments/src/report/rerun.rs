@@ -33,7 +33,8 @@ pub fn script(experiment: &Experiment) -> String {
         "set -eu\n\
          penfuzz=${PENFUZZ:-penfuzz}\n\
          if ! command -v \"$penfuzz\" >/dev/null; then\n    \
-         echo \"There is no program $penfuzz; build it with 'cargo build --release' and set PENFUZZ=target/release/penfuzz\" >&2\n    \
+         echo \"There is no program $penfuzz; \
+         build it with 'cargo build --release' and set PENFUZZ=target/release/penfuzz\" >&2\n    \
          exit 1\n\
          fi\n",
     );

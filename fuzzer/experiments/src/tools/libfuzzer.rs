@@ -63,8 +63,10 @@ impl Tool for LibFuzzer {
     fn how(&self) -> How {
         let more: Vec<_> = OPTIONS.iter().chain(self.options).copied().collect();
         How {
-            build: "clang -O0 -fsanitize=fuzzer-no-link -c function.c; clang -fsanitize=fuzzer function.o harness.o -o TARGET"
-                .to_owned(),
+            build:
+                "clang -O0 -fsanitize=fuzzer-no-link -c function.c; clang -fsanitize=fuzzer function.o harness.o -o \
+                    TARGET"
+                    .to_owned(),
             run: format!(
                 "{}={} TARGET -seed=SEED+1 -max_len=SIZE -len_control=0 {} -artifact_prefix=crashes/ FOUND CORPUS",
                 QUICK_END.0,
@@ -160,7 +162,8 @@ mod tests {
     use super::*;
 
     const CRASHED: &str = "INFO: Running with entropic power schedule (0xFF, 100).\nINFO: Seed: 8\n#2\tINITED cov: 3\n\
-        #22586\tNEW    cov: 26 ft: 28\n==9== ERROR: libFuzzer: fatal_inputs signal\nstat::number_of_executed_units: 22601\n";
+        #22586\tNEW    cov: 26 ft: 28\n==9== ERROR: libFuzzer: fatal_inputs signal\n\
+        stat::number_of_executed_units: 22601\n";
     const KILLED: &str = "INFO: Seed: 1000011\n#2\tINITED cov: 3\n#4194304\tpulse  cov: 26 ft: 28\n";
 
     #[test]

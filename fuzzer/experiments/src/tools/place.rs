@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_setup_installed_goes_before_the_path() {
+    fn setup_prefix_precedes_path() {
         let dir = tempfile::tempdir().unwrap();
         let (prefix, other) = (dir.path().join("prefix"), dir.path().join("other"));
         program(&other, 0o755);

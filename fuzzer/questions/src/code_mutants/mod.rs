@@ -118,7 +118,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
         mutation.search_seconds = watch.lap();
     }
     if let Some(limits) = how.proofs {
-        let models = proofs::ask(dir, campaign, report, &mut all, scope, limits)?;
+        let models = proofs::query_solvers(dir, campaign, report, &mut all, scope, limits)?;
         mutation.proof_seconds = watch.lap();
         if let Some(time) = how.search.filter(|_| !models.is_empty()) {
             let first = n_tests + added.len();

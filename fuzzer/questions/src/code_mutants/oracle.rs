@@ -3,13 +3,13 @@
 
 use penfuzz_mutators::{line, view::Kind};
 
-use penfuzz_directory::rendering::results::Seen;
+use penfuzz_directory::rendering::results::RunObservation;
 use penfuzz_report::{Arg, End, Test};
 
 /// Describes how a run of a mutant differs from the expectations of a test; `None` if it does not. Floating-point
 /// results may differ by `ulp` floats. The run happened in a child process, which survives what the function does.
 #[must_use]
-pub fn difference(test: &Test, seen: &Seen, ulp: u64) -> Option<String> {
+pub fn difference(test: &Test, seen: &RunObservation, ulp: u64) -> Option<String> {
     let exits = seen.exit.map(End::Exit);
     if !seen.returned {
         return Some("it crashes".to_owned());
@@ -44,7 +44,7 @@ pub fn difference(test: &Test, seen: &Seen, ulp: u64) -> Option<String> {
 
 /// Returns a test that expects all of these values.
 #[must_use]
-pub fn test_of(seen: &Seen) -> Test {
+pub fn test_of(seen: &RunObservation) -> Test {
     Test {
         ends: seen.exit.map(End::Exit),
         throws: seen.throws.clone(),

@@ -24,7 +24,7 @@ use super::{How, Known, choose, is_proved, live, note, score, search};
 const AFTER_MODELS: u32 = 4;
 
 /// Asks solvers about the live mutants. Returns the inputs of models.
-pub(super) fn ask(
+pub(super) fn query_solvers(
     dir: &Path,
     campaign: &Trusted,
     report: &Report,
@@ -44,7 +44,8 @@ pub(super) fn ask(
     let answers = mutants::examine(dir, campaign.manifest(), report, flag, &survivors, limits)?;
     if answers.without_solver {
         errln!(
-            "penfuzz: no solver (z3, cvc5, bitwuzla) was found, so no mutant is proved equivalent; ./setup installs them"
+            "penfuzz: no solver (z3, cvc5, bitwuzla) was found, so no mutant is proved equivalent; ./setup installs \
+             them"
         );
     }
     for (i, proof) in open.into_iter().zip(answers.proofs) {

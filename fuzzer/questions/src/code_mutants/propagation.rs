@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_gets_further_is_nearer() {
+    fn later_difference_has_smaller_distance() {
         let original = [double(1, 1.0), double(2, 8.0), of(3, 0, 5), double(4, 2.0)];
         let (mut early, mut late) = (original, original);
         early[0] = double(1, 1.5);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn of_differences_that_are_absorbed_the_larger_is_nearer() {
+    fn larger_absorbed_difference_has_smaller_distance() {
         let of = |difference: f64| {
             let with = |x: f64| [double(1, x), double(2, 1024.0)];
             distance(&with(1.0), &with(1.0 + difference))

@@ -12,7 +12,7 @@ use std::{
 };
 
 use penfuzz_directory::{
-    rendering::results::{self, Left},
+    rendering::results::{self, RunBits},
     replay::session::{ReplaySession, silence},
 };
 use penfuzz_error::Error;
@@ -47,7 +47,7 @@ pub struct Expected {
     /// The values that a test checks.
     pub test: Test,
     /// The values after the call, if only these count.
-    left: Option<Left>,
+    left: Option<RunBits>,
     /// The fuel that it uses.
     fuel: u64,
 }
@@ -261,13 +261,13 @@ pub fn each<M: Serialize + DeserializeOwned>(
         let first = all.len();
         let in_child = |send: &mut dyn FnMut(&M)| {
             silence();
-            if session.evaluator.on_its_own(timeout).is_err() {
+            if session.evaluator.detach_from_supervisor(timeout).is_err() {
                 return;
             }
             for i in first..n {
                 let Some(message) = work(&mut session.evaluator, i, i == first) else { return };
                 send(&message);
-                if session.evaluator.is_worn_out() {
+                if session.evaluator.needs_restart() {
                     return;
                 }
             }

@@ -14,7 +14,7 @@ use std::{
 use libafl_bolts::rands::{Rand, StdRand};
 use penfuzz_abi::{Traced, action, metric};
 use penfuzz_directory::{
-    rendering::results::{self, Did},
+    rendering::results::{self, RunResult},
     replay::session::{ReplaySession, silence},
 };
 use penfuzz_executor::Evaluator;
@@ -24,7 +24,7 @@ use penfuzz_mutators::{
     view::{Layout, Slot},
 };
 use penfuzz_system::process::child::{self, Ending, Limit};
-use penfuzz_target::program::harvest;
+use penfuzz_target::program::program_constants;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -87,7 +87,7 @@ pub fn search(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, bou
         let seed = bounds.seed.wrapping_add(attempt);
         let work = |send: &mut dyn FnMut(&Found)| {
             silence();
-            if session.evaluator.on_its_own(timeout).is_ok() {
+            if session.evaluator.detach_from_supervisor(timeout).is_ok() {
                 let bounds = Bounds { seed, evals: left, ..bounds };
                 Walk::new(&mut session.evaluator, &live, tests, bounds).run(&mut session.evaluator, send);
             }
@@ -101,7 +101,7 @@ pub fn search(session: &mut ReplaySession, mutants: &[usize], tests: &Tests, bou
         let ending = child::run(work, receive, Limit::At(bounds.until + patience + Duration::from_secs(1)));
         live.retain(|m| !killed.contains(m));
         left = left.map(|left| left.saturating_sub(made));
-        if ending == Ending::Done && !session.evaluator.is_worn_out() {
+        if ending == Ending::Done && !session.evaluator.needs_restart() {
             break;
         }
     }
@@ -124,7 +124,7 @@ struct Goal {
 struct Variant {
     x: Vec<u8>,
     infected: Vec<u32>,
-    did: Did,
+    did: RunResult,
     fuel: u64,
 }
 
@@ -164,7 +164,7 @@ impl Walk {
             goals: live.iter().map(goal).collect(),
             pool: tests.inputs.iter().map(whole).collect(),
             layout: evaluator.function().layout(),
-            dictionary: harvest::dictionary(evaluator.target(), evaluator.function_index()),
+            dictionary: program_constants::dictionary(evaluator.target(), evaluator.function_index()),
             rng: StdRand::with_seed(bounds.seed),
             bounds,
             first: evaluator.evaluations(),
@@ -174,7 +174,7 @@ impl Walk {
 
     fn run(&mut self, evaluator: &mut Evaluator, send: &mut dyn FnMut(&Found)) {
         let most = self.bounds.evals.unwrap_or(u64::MAX);
-        while Instant::now() < self.bounds.until && !evaluator.is_worn_out() && self.made(evaluator) < most {
+        while Instant::now() < self.bounds.until && !evaluator.needs_restart() && self.made(evaluator) < most {
             // The mutant with the least effort so far; the first of several.
             let open = (0..self.goals.len()).filter(|g| self.goals[*g].spent < LONGEST);
             let Some(goal) = open.min_by_key(|g| self.goals[*g].spent) else { return };
@@ -407,13 +407,13 @@ fn reached(evaluator: &mut Evaluator, live: &[usize], inputs: &[Vec<u8>]) -> Vec
         is_live[*b] = true;
     }
     evaluator.set_mutant(None);
-    evaluator.let_reach_infect(true);
+    evaluator.set_reach_infects(true);
     let reached = inputs.iter().map(|x| {
         let mut reached = evaluator.record(&is_live, x).1;
         reached.sort_unstable();
         reached
     });
     let all = reached.collect();
-    evaluator.let_reach_infect(false);
+    evaluator.set_reach_infects(false);
     all
 }

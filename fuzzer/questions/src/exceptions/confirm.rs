@@ -70,12 +70,12 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
         let first = all.len();
         let work = |send: &mut dyn FnMut(&Witness)| {
             silence();
-            if session.evaluator.on_its_own(timeout).is_err() {
+            if session.evaluator.detach_from_supervisor(timeout).is_err() {
                 return;
             }
             for (job, observed) in jobs.iter().zip(observed).skip(first) {
                 send(&replay(session, job, &observed.bytes));
-                if session.evaluator.is_worn_out() {
+                if session.evaluator.needs_restart() {
                     return;
                 }
             }
@@ -134,7 +134,8 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
         return unconfirmed("the function does not return, and nothing was raised before");
     }
     unconfirmed(
-        "without hooks no flag is raised: the compiler leaves the operation out when nobody needs its result, or works with long double",
+        "without hooks no flag is raised: \
+         the compiler leaves the operation out when nobody needs its result, or works with long double",
     )
 }
 

@@ -28,7 +28,7 @@ use penfuzz_directory::{
 };
 use penfuzz_error::{Error, at};
 use penfuzz_report::{
-    Arg, Exception, Exceptions, Find, Report, Shown,
+    Arg, Exception, Exceptions, Find, Report, ResultEvidence,
     exceptions::{Confirmation, Number},
     literal,
 };
@@ -163,8 +163,8 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
         observed.output.as_ref().map(|cells| shown::output(function, &job::cells(cells))).unwrap_or_default();
     output.extend(observed.left.iter().cloned());
     let shown = match (&job.fault, &observed.output) {
-        (Some(reason), _) => Shown::Fault(reason.clone()),
-        (None, None) => Shown::Fault("its process dies of this input".to_owned()),
+        (Some(reason), _) => ResultEvidence::Fault(reason.clone()),
+        (None, None) => ResultEvidence::Fault("its process dies of this input".to_owned()),
         (None, Some(_)) => shown::shown(function, &args, &output, job.exception),
     };
     let (operands, result) = numbers(site, observed);

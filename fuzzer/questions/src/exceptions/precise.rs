@@ -25,18 +25,18 @@ const PRECISION: u32 = 256;
 const LARGEST_EXPONENT: u32 = 4096;
 
 /// Maximum number of stored values for the same double, such as an infinity.
-const WAITING: usize = 16;
+const MAX_VALUES_PER_DOUBLE: usize = 16;
 
 const SIGN: u64 = 1 << 63;
 
 /// Stores the high-precision values of the doubles that operations produced.
 #[derive(Debug, Default)]
 pub struct Machine {
-    known: HashMap<u64, Vec<Given>>,
+    known: HashMap<u64, Vec<ComputedValue>>,
 }
 
 #[derive(Debug)]
-struct Given {
+struct ComputedValue {
     value: Float,
     is_taken: bool,
 }
@@ -70,10 +70,10 @@ impl Machine {
         if f64::from_bits(bits).is_normal() {
             // Values of the same normal double differ only by rounding, so the last one is enough.
             all.clear();
-        } else if all.len() == WAITING {
+        } else if all.len() == MAX_VALUES_PER_DOUBLE {
             all.remove(0);
         }
-        all.push(Given { value, is_taken: false });
+        all.push(ComputedValue { value, is_taken: false });
     }
 
     /// The operands that are floats. Others are 0.
@@ -109,9 +109,9 @@ fn compute(operation: u32, [a, b, c]: [Float; 3], step: &Traced) -> Option<Float
         op::REMAINDER => moderate(a)?.remainder(&moderate(b)?),
         op::YN => moderate(b)?.yn(shift(integer(0))),
         op::LOGB => Float::with_val(PRECISION, a.get_exp()? - 1),
-        _ => match of_any(operation) {
+        _ => match cheap_function(operation) {
             Some(function) => function(a),
-            None => of_moderate(operation)?(moderate(a)?),
+            None => costly_function(operation)?(moderate(a)?),
         },
     })
 }
@@ -132,7 +132,7 @@ fn moderate(x: Float) -> Option<Float> {
 type Function = fn(Float) -> Float;
 
 /// Functions of one operand whose cost does not depend on its size.
-fn of_any(operation: u32) -> Option<Function> {
+fn cheap_function(operation: u32) -> Option<Function> {
     Some(match operation {
         op::SQRT => Float::sqrt,
         op::CBRT => Float::cbrt,
@@ -165,7 +165,7 @@ fn of_any(operation: u32) -> Option<Function> {
 }
 
 /// Functions of one operand whose cost grows with its exponent.
-fn of_moderate(operation: u32) -> Option<Function> {
+fn costly_function(operation: u32) -> Option<Function> {
     Some(match operation {
         op::SIN => Float::sin,
         op::COS => Float::cos,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_believed() {
+    fn unsupported_operation_counts_as_exact() {
         let mut machine = Machine::default();
         assert!(machine.step(&traced(op::NEXTAFTER, [0, 1, 0], 5e-324)).is_none(), "nextafter is not computed");
         assert_eq!(machine.take(5e-324f64.to_bits()).map(|v| v.to_f64()), Some(5e-324));

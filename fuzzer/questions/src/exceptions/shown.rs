@@ -3,7 +3,7 @@
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::program::Function;
 
-use penfuzz_report::{Arg, Exception, Shown, literal};
+use penfuzz_report::{Arg, Exception, ResultEvidence, literal};
 
 /// The results of a call, by name: `returned`, `*name`, and for structures that the function fills in `*name+8`, word
 /// by word as doubles. `cells` is the output as in [`penfuzz_executor::Evaluator::output`]. For functions that
@@ -61,18 +61,18 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
 
 /// Where `output` shows the exception. A value that comes unchanged from `args` is not a result.
 #[must_use]
-pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> Shown {
+pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> ResultEvidence {
     let was_put_in = |o: &Arg| args.iter().any(|a| o.name.strip_prefix('*') == Some(&a.name) && a.bits == o.bits);
     let value = output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|x| is_sign_of(x, exception)));
     if let Some(value) = value {
-        return Shown::Value { place: value.name.clone(), value: value.decimal.clone() };
+        return ResultEvidence::Value { place: value.name.clone(), value: value.decimal.clone() };
     }
     let has_outputs = output.iter().any(|o| o.name != RETURNED);
     let is_status = has_outputs && function.result_kind == Some(Kind::I32);
     match output.first().filter(|_| is_status).and_then(|o| o.decimal.parse().ok()) {
-        Some(code) if code != 0 => Shown::Status(code),
-        _ if output.is_empty() => Shown::NoResult,
-        _ => Shown::Nowhere,
+        Some(code) if code != 0 => ResultEvidence::Status(code),
+        _ if output.is_empty() => ResultEvidence::NoResult,
+        _ => ResultEvidence::Nowhere,
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
         Function::without_code(result, vec![parameter], Edges::default())
     }
 
-    fn shows(result: Option<Kind>, cells: [u128; 2], exception: Exception) -> Shown {
+    fn shows(result: Option<Kind>, cells: [u128; 2], exception: Exception) -> ResultEvidence {
         let f = function(result, true);
         let args = [literal::arg("r", "double", Kind::F64, f64::INFINITY.to_bits())];
         shown(&f, &args, &output(&f, &cells), exception)
@@ -132,22 +132,25 @@ mod tests {
     }
 
     #[test]
-    fn nan_behind_a_pointer_is_shown_and_what_was_put_in_is_not() {
+    fn nan_output_is_shown_and_unchanged_argument_is_not() {
         let at = |x| shows(None, [0, cell(x)], Exception::Overflow);
-        assert_eq!(at(f64::NAN), Shown::Value { place: "*r".to_owned(), value: "nan".to_owned() });
-        assert_eq!(at(f64::INFINITY), Shown::Nowhere, "the argument was infinite before the call");
+        assert_eq!(at(f64::NAN), ResultEvidence::Value { place: "*r".to_owned(), value: "nan".to_owned() });
+        assert_eq!(at(f64::INFINITY), ResultEvidence::Nowhere, "the argument was infinite before the call");
     }
 
     #[test]
     fn a_code_of_an_int_function_with_outputs_is_a_status() {
         let code = |c| shows(Some(Kind::I32), [c, cell(1.0)], Exception::Overflow);
-        assert_eq!((code(16), code(0)), (Shown::Status(16), Shown::Nowhere));
+        assert_eq!((code(16), code(0)), (ResultEvidence::Status(16), ResultEvidence::Nowhere));
     }
 
     #[test]
     fn zero_shows_an_underflow_and_no_overflow() {
         let at = |e| shows(Some(Kind::F64), [cell(0.0), cell(1.0)], e);
-        assert_eq!(at(Exception::Underflow), Shown::Value { place: "returned".to_owned(), value: "0.0".to_owned() });
-        assert_eq!(at(Exception::Overflow), Shown::Nowhere);
+        assert_eq!(
+            at(Exception::Underflow),
+            ResultEvidence::Value { place: "returned".to_owned(), value: "0.0".to_owned() }
+        );
+        assert_eq!(at(Exception::Overflow), ResultEvidence::Nowhere);
     }
 }

@@ -52,7 +52,7 @@ pub fn observe(session: &mut ReplaySession, jobs: &[Job]) -> Vec<Observed> {
         let before = open.len();
         let work = |send: &mut dyn FnMut(&ChildMessage)| {
             silence();
-            if session.evaluator.on_its_own(timeout).is_ok() {
+            if session.evaluator.detach_from_supervisor(timeout).is_ok() {
                 work(&mut session.evaluator, jobs, &open, &plain, send);
             }
         };
@@ -101,7 +101,7 @@ fn work(
             bytes.resize(evaluator.input_size(), 0);
         }
         if job.fault.is_none() && !plain.contains(i) {
-            let units = (if job.exception.is_noise() { EACH_OF_NOISE } else { EACH }).min(share.max(EACH_OF_NOISE));
+            let units = (if job.exception.is_frequent() { EACH_OF_NOISE } else { EACH }).min(share.max(EACH_OF_NOISE));
             simplify(evaluator, &mut simplifier, job.branch, &mut bytes, units);
         }
         let observed = observe_run(evaluator, job.branch, bytes);
@@ -111,7 +111,7 @@ fn work(
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
             send(&ChildMessage::Judged(*i, avoidable, precise));
         }
-        if evaluator.is_worn_out() {
+        if evaluator.needs_restart() {
             return;
         }
     }

@@ -36,14 +36,14 @@ pub struct Explored {
     /// Number of evaluations of all searches.
     pub evaluations: u64,
     /// Time that the solvers took.
-    pub asking: Duration,
+    pub solver_time: Duration,
     /// True if each prefix was searched for with all its evaluations, or is proved infeasible.
     pub is_complete: bool,
 }
 
 /// What the solvers need for queries about prefixes.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct SolverContext<'a> {
     /// The output directory of the campaign.
     pub dir: &'a Path,
     /// The manifest, which describes the target.
@@ -63,7 +63,7 @@ pub fn explore(
     query: &Query,
     options: &Options,
     (rounds, bounds): (u32, &Bounds),
-    asked: Option<Asked>,
+    asked: Option<SolverContext>,
 ) -> Result<Explored, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
     let mut all = Explored::default();
@@ -71,7 +71,7 @@ pub fn explore(
     let mut prefixes = Prefixes::default();
     for turn in 0..TURNS {
         let evaluations = bounds.evaluations.saturating_sub(all.evaluations);
-        let left = Bounds { evaluations, until: bounds.until.map(|end| end + all.asking) };
+        let left = Bounds { evaluations, until: bounds.until.map(|end| end + all.solver_time) };
         let now = enumerate(evaluator, query, &options, rounds, prefixes.settled.iter().copied(), &left)?;
         all.evaluations += now.evaluations;
         all.is_complete = now.is_complete;
@@ -80,9 +80,9 @@ pub fn explore(
         all.drop_wrong_proofs(&now.taken);
         let Some(asked) = asked.filter(|_| !new.is_empty() && !interrupts::requested()) else { break };
         let begun = Instant::now();
-        let limits = Limits { all: asked.limits.all.saturating_sub(all.asking), ..asked.limits };
-        let proofs = ask(&target, &Asked { limits, ..asked }, turn, &new)?;
-        all.asking += begun.elapsed();
+        let limits = Limits { all: asked.limits.all.saturating_sub(all.solver_time), ..asked.limits };
+        let proofs = ask(&target, &SolverContext { limits, ..asked }, turn, &new)?;
+        all.solver_time += begun.elapsed();
         let models = models::inputs_of(&asked.report.signature, proofs.iter().map(|(_, proof)| proof));
         for (prefix, proof) in proofs.into_iter().filter(|(_, proof)| proof.is_proved()) {
             prefixes.open.remove(&prefix);
@@ -90,7 +90,7 @@ pub fn explore(
             all.missing.insert(prefix, Some(proof.file));
         }
         let taken = |passes: &[u32]| prefixes.open.iter().any(|prefix| passes.starts_with(prefix));
-        let runs = record_all(evaluator, &query.counts, &models, penfuzz_path_search::ROOM, options.timeout);
+        let runs = record_all(evaluator, &query.counts, &models, penfuzz_path_search::MAX_PASSES, options.timeout);
         let new: Vec<Vec<u8>> = runs.into_iter().filter(|(_, passes)| taken(passes)).map(|(x, _)| x).collect();
         if new.is_empty() {
             break;
@@ -141,7 +141,12 @@ impl Explored {
 }
 
 /// Runs the solvers on prefixes, short ones first.
-fn ask(target: &Target, asked: &Asked, turn: usize, prefixes: &[Vec<u32>]) -> Result<Vec<(Vec<u32>, Proof)>, Error> {
+fn ask(
+    target: &Target,
+    asked: &SolverContext,
+    turn: usize,
+    prefixes: &[Vec<u32>],
+) -> Result<Vec<(Vec<u32>, Proof)>, Error> {
     let mut prefixes: Vec<&Vec<u32>> = prefixes.iter().collect();
     prefixes.sort_by_key(|prefix| prefix.len());
     let question = |(number, prefix): (usize, &&Vec<u32>)| Question {

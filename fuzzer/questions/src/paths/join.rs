@@ -21,7 +21,7 @@ use penfuzz_report::{Report, Test, criterion_goals::CriterionGoal};
 use penfuzz_system::files::atomic;
 use penfuzz_target::program::Target;
 
-use super::{Goal, INPUTS, What, loops, tests_of};
+use super::{Goal, INPUTS, PathRequirement, loops, tests_of};
 use crate::{code_mutants::score::each, reach::enumerate::Loops};
 
 /// Time limit for simplifying the inputs.
@@ -63,9 +63,9 @@ pub(super) fn join(
     let fulfilled = |wanted: &[Goal], passes: &[u32]| -> Vec<u32> {
         let shown = goals.shown(passes);
         let is_fulfilled = |goal: &Goal| match &goal.what {
-            What::Path(path) => path == passes,
-            What::Prefix => false,
-            What::Loop(goal) => shown.contains(goal),
+            PathRequirement::Path(path) => path == passes,
+            PathRequirement::Prefix => false,
+            PathRequirement::Loop(goal) => shown.contains(goal),
         };
         (0..wanted.len()).filter(|i| is_fulfilled(&wanted[*i])).map(|i| i as u32).collect()
     };

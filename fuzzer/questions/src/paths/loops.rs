@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use penfuzz_engine::{goals::path::Step, saturation::BranchGraph};
 use penfuzz_error::Error;
 use penfuzz_executor::Evaluator;
-use penfuzz_path_search::{Options, Query, ROOM, record_all, run};
+use penfuzz_path_search::{MAX_PASSES, Options, Query, record_all, run};
 use penfuzz_target::program::Target;
 
 use super::Run;
@@ -253,7 +253,7 @@ pub fn search(
             let answer = run(evaluator, &query_of, &Options { seeds: vec![near], simplify: false, ..own })?;
             spent += answer.evaluations;
             let found: Vec<Vec<u8>> = answer.bytes.into_iter().filter(|_| answer.r == 0).collect();
-            for (bytes, passes) in record_all(evaluator, &query.counts, &found, ROOM, options.timeout) {
+            for (bytes, passes) in record_all(evaluator, &query.counts, &found, MAX_PASSES, options.timeout) {
                 let shown = goals.shown(&passes);
                 open.retain(|goal| !shown.contains(goal));
                 paths.push((bytes, passes));

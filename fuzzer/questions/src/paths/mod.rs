@@ -37,12 +37,12 @@ use penfuzz_report::{
 use penfuzz_system::errln;
 use penfuzz_target::program::Target;
 
-use self::explore::{Asked, Explored, explore};
+use self::explore::{Explored, SolverContext, explore};
 use crate::{
     exceptions::{bytes_of, input_of, kept},
     reach::{
         enumerate::{Bounds, Loops},
-        spec::Names,
+        spec::Conditionals,
     },
 };
 
@@ -58,8 +58,8 @@ const TIME: Duration = Duration::from_secs(10);
 /// The options of the campaign, with half of its budget if it has criteria about sequences: the searches here use the
 /// other half.
 #[must_use]
-pub fn leave_half(options: CampaignOptions) -> CampaignOptions {
-    if !options.criteria.iter().any(|c| c.is_of_sequences()) {
+pub fn reserve_half_of_budget(options: CampaignOptions) -> CampaignOptions {
+    if !options.criteria.iter().any(|c| c.concerns_branch_order()) {
         return options;
     }
     let max_evals = options.max_evals.map(|n| n.div_ceil(2));
@@ -71,7 +71,7 @@ type Run = (Vec<u8>, Vec<u32>);
 
 /// The condition that a path must meet to fulfil a goal.
 #[derive(Debug)]
-enum What {
+enum PathRequirement {
     /// Be exactly this path.
     Path(Vec<u32>),
     /// Begin with certain branches; no input that does so was found.
@@ -82,7 +82,7 @@ enum What {
 
 /// A goal, and an input that fulfils it, if one was found.
 struct Goal {
-    what: What,
+    what: PathRequirement,
     shown: CriterionGoal,
     bytes: Option<Vec<u8>>,
 }
@@ -94,7 +94,7 @@ struct Goal {
 /// # Errors
 /// When the target cannot be compiled or loaded any more, or when the reports cannot be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    if how.criteria.iter().any(|c| c.is_of_sequences()) {
+    if how.criteria.iter().any(|c| c.concerns_branch_order()) {
         // The campaign is trusted: this process has just run it.
         let campaign = Trusted::read(dir, true)?;
         search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
@@ -109,8 +109,8 @@ pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Resul
 /// As [`complete`].
 pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
     let is_asked = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
-    let are_beside = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
-    if !is_asked(Criterion::Mcdc) && !are_beside {
+    let has_other_criteria = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
+    if !is_asked(Criterion::Mcdc) && !has_other_criteria {
         return Ok(());
     }
     // The campaign is trusted: the caller has run it, or has checked that it may be loaded.
@@ -120,8 +120,8 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
         let places = join::places(&target, report);
         together::vectors((dir, campaign.manifest()), report, &target, &places, limits(how, report))?;
     }
-    if are_beside {
-        prove::beside::examine(dir, campaign.manifest(), report, limits(how, report))?;
+    if has_other_criteria {
+        prove::criteria::examine(dir, campaign.manifest(), report, limits(how, report))?;
     }
     write_all(dir, report).map_err(Error::from_source)
 }
@@ -145,13 +145,13 @@ pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) ->
     let mut session = ReplaySession::of(campaign)?;
     let target = Rc::clone(session.evaluator.target());
     let scope = Scope::new(&target, session.evaluator.function_index(), session.scope.kind, Goals::Branches);
-    let counts = Names::new(&target, &scope).branches();
+    let counts = Conditionals::new(&target, &scope).branches();
     let tests = inputs_of_tests(&session, report);
     let timeout = session.timeout();
     session.evaluator.set_scope(&scope.sites);
     let mut paths = Vec::new();
     for (test, x) in tests {
-        let run = record_all(&mut session.evaluator, &counts, &[x], penfuzz_path_search::ROOM, timeout).pop();
+        let run = record_all(&mut session.evaluator, &counts, &[x], penfuzz_path_search::MAX_PASSES, timeout).pop();
         paths.extend(run.map(|(_, passes)| (test, passes.into_iter().take(CHECKED).collect())));
     }
     prove::check::check_paths((dir, campaign.manifest()), report, &join::places(&target, report), &paths, each)
@@ -168,10 +168,10 @@ fn search(
     let target = Rc::clone(session.evaluator.target());
     let function = session.evaluator.function_index();
     let scope = Scope::new(&target, function, session.scope.kind, Goals::Branches);
-    let names = Names::new(&target, &scope);
+    let names = Conditionals::new(&target, &scope);
     let query = Query { scope: scope.clone(), counts: names.branches(), paths: Vec::new(), parts: Vec::new() };
     let begun = Instant::now();
-    let mut bounds = left_of(how, report, begun);
+    let mut bounds = remaining_bounds(how, report, begun);
     let inputs = inputs(dir, &tests_of(session, report));
     let options = Options {
         search: SearchKind::Targeted,
@@ -185,13 +185,14 @@ fn search(
     };
     let evaluator = &mut session.evaluator;
     evaluator.set_scope(&query.scope.sites);
-    let mut paths = record_all(evaluator, &query.counts, &inputs, penfuzz_path_search::ROOM, options.timeout);
-    let mut asking = Duration::ZERO;
+    let mut paths = record_all(evaluator, &query.counts, &inputs, penfuzz_path_search::MAX_PASSES, options.timeout);
+    let mut solver_time = Duration::ZERO;
     let calls = report.signature.calls > 0 || !report.signature.makers.is_empty();
-    let is_one = session.scope.kind == ScopeKind::Function && !calls;
-    let mut made = Made { target: &target, function, names: &names, is_one, wanted: Vec::new(), spent: 0 };
+    let is_single_activation = session.scope.kind == ScopeKind::Function && !calls;
+    let mut made =
+        GoalCollector { target: &target, function, names: &names, is_single_activation, wanted: Vec::new(), spent: 0 };
     if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
-        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| Asked {
+        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| SolverContext {
             dir,
             manifest: campaign.manifest(),
             report,
@@ -200,9 +201,9 @@ fn search(
         let all = explore(evaluator, &query, &options, (rounds, &bounds), asked)?;
         report.paths = Some(Paths { rounds, complete: all.is_complete });
         made.spent += all.evaluations;
-        asking = all.asking;
+        solver_time = all.solver_time;
         bounds.evaluations = bounds.evaluations.saturating_sub(all.evaluations);
-        bounds.until = bounds.until.map(|end| end + asking);
+        bounds.until = bounds.until.map(|end| end + solver_time);
         paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
         made.paths(&all);
     }
@@ -212,16 +213,19 @@ fn search(
         made.spent += loops::search(evaluator, &goals, &query, &options, &bounds, &mut paths)?;
         made.loops(&goals, &paths);
     }
-    let Made { wanted, spent, .. } = made;
+    let GoalCollector { wanted, spent, .. } = made;
     let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
-    let spent = (report.evaluations + spent, report.seconds + begun.elapsed().saturating_sub(asking).as_secs_f64());
+    let spent =
+        (report.evaluations + spent, report.seconds + begun.elapsed().saturating_sub(solver_time).as_secs_f64());
     try_new_branches(dir, report, how, (&target, &paths), known)?;
     (report.evaluations, report.seconds) = spent;
     report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();
     let goals = join::join(dir, session, &query, report, wanted)?;
-    report.criterion_goals.retain(|g| !how.criteria.iter().any(|c| c.is_of_sequences() && c.name() == g.criterion));
+    report
+        .criterion_goals
+        .retain(|g| !how.criteria.iter().any(|c| c.concerns_branch_order() && c.name() == g.criterion));
     report.criterion_goals.extend(goals);
-    for criterion in how.criteria.iter().filter(|c| c.is_of_sequences()) {
+    for criterion in how.criteria.iter().filter(|c| c.concerns_branch_order()) {
         let name = criterion.name();
         report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
     }
@@ -230,7 +234,7 @@ fn search(
 
 /// Half of the limits, or more if the campaign has used less than its half. The campaign may have used more than half,
 /// since it continues for a short time from models of solvers.
-fn left_of(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
+fn remaining_bounds(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
     let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
     let used = Duration::from_secs_f64(report.seconds.max(0.0));
     let until = how.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
@@ -258,18 +262,18 @@ fn try_new_branches(
 }
 
 /// Collects the goals.
-struct Made<'a> {
+struct GoalCollector<'a> {
     target: &'a Target,
     function: usize,
-    names: &'a Names<'a>,
+    names: &'a Conditionals<'a>,
     /// True if an execution is a single activation of the function, and only its own conditionals count: then the
     /// iterations in a path are those of the translation.
-    is_one: bool,
+    is_single_activation: bool,
     wanted: Vec<Goal>,
     spent: u64,
 }
 
-impl Made<'_> {
+impl GoalCollector<'_> {
     fn paths(&mut self, all: &Explored) {
         let function = &self.target.functions[self.function];
         let goal = |text: String| CriterionGoal {
@@ -284,10 +288,14 @@ impl Made<'_> {
         let taken = all.found.iter().map(|(passes, bytes)| {
             // A function without conditionals has one, empty path.
             let end = if passes.is_empty() { "$" } else { ",$" };
-            Goal { what: What::Path(passes.clone()), shown: goal(text(passes) + end), bytes: Some(bytes.clone()) }
+            Goal {
+                what: PathRequirement::Path(passes.clone()),
+                shown: goal(text(passes) + end),
+                bytes: Some(bytes.clone()),
+            }
         });
         let open = all.missing.iter().map(|(prefix, proof)| Goal {
-            what: What::Prefix,
+            what: PathRequirement::Prefix,
             shown: CriterionGoal { proved_infeasible: proof.is_some(), proof: proof.clone(), ..goal(text(prefix)) },
             bytes: None,
         });
@@ -305,12 +313,16 @@ impl Made<'_> {
                 line: site.line,
                 column: site.column,
                 goal: goal.1.text().to_owned(),
-                code: self.is_one.then(|| code_of(self.target, goal.0, &[goal.1.in_translation()])),
+                code: self.is_single_activation.then(|| code_of(self.target, goal.0, &[goal.1.in_translation()])),
                 ..CriterionGoal::default()
             };
             // The shortest path is the simplest test.
             let by = (0..paths.len()).filter(|i| shown[*i].contains(&goal)).min_by_key(|i| (paths[*i].1.len(), *i));
-            self.wanted.push(Goal { what: What::Loop(goal), shown: text, bytes: by.map(|i| paths[i].0.clone()) });
+            self.wanted.push(Goal {
+                what: PathRequirement::Loop(goal),
+                shown: text,
+                bytes: by.map(|i| paths[i].0.clone()),
+            });
         }
     }
 }

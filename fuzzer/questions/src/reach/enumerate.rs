@@ -19,7 +19,7 @@ use penfuzz_error::Error;
 use penfuzz_executor::Evaluator;
 use penfuzz_target::program::Target;
 
-use penfuzz_path_search::{Options, Query, ROOM, any_input, record_all, run};
+use penfuzz_path_search::{MAX_PASSES, Options, Query, any_input, record_all, run};
 use penfuzz_system::process::interrupts;
 
 /// Maximum number of searches of an enumeration.
@@ -189,7 +189,7 @@ pub fn enumerate(
     };
     let mut all = Enumeration::default();
     evaluator.set_scope(&query.scope.sites);
-    let known = record_all(evaluator, &query.counts, &options.seeds, ROOM, options.timeout);
+    let known = record_all(evaluator, &query.counts, &options.seeds, MAX_PASSES, options.timeout);
     let found = if known.is_empty() {
         let first = any_input(evaluator, query, &Options { seeds: Vec::new(), ..options.clone() })?;
         first.bytes.zip(first.confirmed.map(|c| c.passes)).into_iter().collect()

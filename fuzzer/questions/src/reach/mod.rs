@@ -14,13 +14,19 @@ use penfuzz_engine::{
 use penfuzz_error::Error;
 use penfuzz_target::program::Target;
 
-use self::spec::Names;
+use self::spec::Conditionals;
 
 /// Rejects a path in which a step can never follow the step before, as far as calls can be followed.
 ///
 /// # Errors
 /// The first such step, and what can follow instead.
-pub fn check(target: &Target, function: usize, scope: &Scope, names: &Names, steps: &[Step]) -> Result<(), Error> {
+pub fn check(
+    target: &Target,
+    function: usize,
+    scope: &Scope,
+    names: &Conditionals,
+    steps: &[Step],
+) -> Result<(), Error> {
     let is_recursive = {
         let f = &target.functions[function];
         let edges = target.sites[f.sites.clone()].iter().flat_map(|s| &s.edges).chain([&f.entry_edges]);
@@ -51,7 +57,14 @@ pub fn check(target: &Target, function: usize, scope: &Scope, names: &Names, ste
     Ok(())
 }
 
-fn impossible(target: &Target, names: &Names, i: usize, step: Step, before: Option<Step>, next: &[usize]) -> String {
+fn impossible(
+    target: &Target,
+    names: &Conditionals,
+    i: usize,
+    step: Step,
+    before: Option<Step>,
+    next: &[usize],
+) -> String {
     let after = before.map_or("the entry of the function".to_owned(), |b| format!("{} (step {i})", names.step(b)));
     let places: Vec<String> = next.iter().map(|s| names.place(target.sites[*s].first_branch)).collect();
     let instead =

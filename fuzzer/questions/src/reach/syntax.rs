@@ -51,7 +51,8 @@ fn repeated(item: &str) -> Result<(&str, usize), Error> {
 pub fn branch(text: &str) -> Result<(Location<'_>, &str), Error> {
     let wrong = || {
         Error::new(format!(
-            "`{text}` is no step of a path; write FILE:LINE:OUTCOME or FILE:LINE:COLUMN:OUTCOME (OUTCOME T, F, case N or default), * or $"
+            "`{text}` is no step of a path; write FILE:LINE:OUTCOME or FILE:LINE:COLUMN:OUTCOME (OUTCOME T, F, case N \
+             or default), * or $"
         ))
     };
     let (place, outcome) = text.rsplit_once(':').ok_or_else(wrong)?;

@@ -21,12 +21,12 @@ pub struct Count {
     pub confirmed: usize,
     /// For overflow and underflow, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
+    pub judged: Option<AvoidabilityCounts>,
 }
 
 /// Number of pairs per verdict of the high-precision computation (Barr et al., POPL 2013).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct AvoidabilityCounts {
     /// The function's high-precision results are in range.
     pub avoidable: usize,
     /// They are out of range.
@@ -35,7 +35,7 @@ pub struct Judged {
     pub not_judged: usize,
 }
 
-impl Judged {
+impl AvoidabilityCounts {
     /// Adds both; `None` only if both are.
     #[must_use]
     pub fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
@@ -76,7 +76,7 @@ impl Exceptions {
                 own: all().filter(|f| f.function == of).count(),
                 silent: all().filter(|f| f.is_silent()).count(),
                 confirmed: all().filter(|f| f.confirmed.by != Confirmed::No).count(),
-                judged: Judged::of(&all().collect::<Vec<_>>()),
+                judged: AvoidabilityCounts::of(&all().collect::<Vec<_>>()),
             }
         };
         let counts = possible.iter().filter(|(_, sites)| *sites > 0).map(count).collect();
@@ -94,13 +94,13 @@ impl Exceptions {
 mod tests {
     use super::*;
     use crate::exceptions::{
-        Precise, Shown,
+        Precise, ResultEvidence,
         example::{find, shown},
     };
 
     #[test]
     fn counts_are_of_pairs_own_silent_and_confirmed() {
-        let mut other = find(Exception::Overflow, 3, "*", &[1e300, 1e300], f64::INFINITY, Shown::Nowhere);
+        let mut other = find(Exception::Overflow, 3, "*", &[1e300, 1e300], f64::INFINITY, ResultEvidence::Nowhere);
         other.function = "helper".to_owned();
         other.confirmed.by = Confirmed::No;
         let own = find(Exception::Overflow, 7, "exp", &[1000.0], f64::INFINITY, shown());
@@ -128,9 +128,9 @@ mod tests {
             find.precise = is_computed.then(|| Precise { operation: "1.00000e600".to_owned(), results: Vec::new() });
             find
         };
-        let judged = |finds: &[Find]| Judged::of(&finds.iter().collect::<Vec<_>>());
+        let judged = |finds: &[Find]| AvoidabilityCounts::of(&finds.iter().collect::<Vec<_>>());
         let all = [of(Some(true), true), of(Some(false), true), of(None, true), of(None, false)];
-        assert_eq!(judged(&all), Some(Judged { avoidable: 1, not_avoidable: 1, not_judged: 2 }));
+        assert_eq!(judged(&all), Some(AvoidabilityCounts { avoidable: 1, not_avoidable: 1, not_judged: 2 }));
         assert_eq!(judged(&[of(None, false)]), None, "nothing was computed");
     }
 }

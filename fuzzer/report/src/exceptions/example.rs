@@ -2,12 +2,19 @@
 
 use penfuzz_mutators::view::Kind;
 
-use super::{Confirmation, Confirmed, Exception, Find, Number, Shown};
+use super::{Confirmation, Confirmed, Exception, Find, Number, ResultEvidence};
 use crate::literal;
 
 /// A find at a line of `f.c`, confirmed at the site.
 #[must_use]
-pub fn find(exception: Exception, line: u32, operation: &str, operands: &[f64], result: f64, shown: Shown) -> Find {
+pub fn find(
+    exception: Exception,
+    line: u32,
+    operation: &str,
+    operands: &[f64],
+    result: f64,
+    shown: ResultEvidence,
+) -> Find {
     let number = |x: f64| Number {
         hex: literal::c_literal(Kind::F64, x.to_bits()),
         decimal: literal::decimal(Kind::F64, x.to_bits()),
@@ -33,6 +40,6 @@ pub fn find(exception: Exception, line: u32, operation: &str, operands: &[f64], 
 
 /// The function returns NaN.
 #[must_use]
-pub fn shown() -> Shown {
-    Shown::Value { place: "returned".to_owned(), value: "nan".to_owned() }
+pub fn shown() -> ResultEvidence {
+    ResultEvidence::Value { place: "returned".to_owned(), value: "nan".to_owned() }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arg::Arg;
 
-pub use counts::{Count, Judged};
+pub use counts::{AvoidabilityCounts, Count};
 pub use order::{places, sort};
 
 /// The exceptions that were found, and counts of the operations.
@@ -66,7 +66,7 @@ impl Exception {
 
     /// Returns whether it is so frequent that texts list it only with `--underflow`.
     #[must_use]
-    pub fn is_noise(self) -> bool {
+    pub fn is_frequent(self) -> bool {
         self >= Self::Underflow
     }
 }
@@ -101,7 +101,7 @@ pub struct Find {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<Arg>,
     /// Where the result of the function under test shows the exception.
-    pub shown: Shown,
+    pub shown: ResultEvidence,
     /// The confirmation by a second run without hooks.
     pub confirmed: Confirmation,
     /// Whether the same computation stays in range with more precision (overflow and underflow only); `None` if it was
@@ -136,7 +136,7 @@ pub struct Number {
 /// Where the result of the function under test shows an exception.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shown {
+pub enum ResultEvidence {
     /// Not in the result: the caller cannot notice the exception.
     Nowhere,
     /// The function returns nothing, and fills in nothing that could show the exception.
@@ -185,6 +185,6 @@ impl Find {
     /// Returns whether the function's result does not show the exception.
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        matches!(self.shown, Shown::Nowhere | Shown::NoResult)
+        matches!(self.shown, ResultEvidence::Nowhere | ResultEvidence::NoResult)
     }
 }

@@ -31,7 +31,7 @@ pub fn places<'a>(finds: impl Iterator<Item = &'a Find>) -> usize {
 mod tests {
     use super::*;
     use crate::exceptions::{
-        Exception, Shown,
+        Exception, ResultEvidence,
         example::{find, shown},
     };
 
@@ -40,13 +40,13 @@ mod tests {
         use Exception::{Conversion, DivideByZero, Invalid, Overflow, Underflow};
         let of = |e, line, s| find(e, line, "/", &[1.0, 2.0], 3.0, s);
         let mut finds = vec![
-            of(Underflow, 1, Shown::Nowhere),
-            of(Conversion, 2, Shown::Nowhere),
+            of(Underflow, 1, ResultEvidence::Nowhere),
+            of(Conversion, 2, ResultEvidence::Nowhere),
             of(Overflow, 3, shown()),
-            of(Overflow, 4, Shown::Nowhere),
+            of(Overflow, 4, ResultEvidence::Nowhere),
             of(Underflow, 5, shown()),
             of(Invalid, 5, shown()),
-            of(DivideByZero, 6, Shown::Status(1)),
+            of(DivideByZero, 6, ResultEvidence::Status(1)),
         ];
         sort(&mut finds);
         let order: Vec<_> = finds.iter().map(|f| (f.line, f.exception)).collect();

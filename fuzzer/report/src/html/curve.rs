@@ -110,7 +110,7 @@ fn curves(out: &mut String, plot: &Plot, y: &Scale) {
     }
     ends.sort_by(|a, b| a.0.total_cmp(&b.0));
     let wanted: Vec<f64> = ends.iter().map(|e| e.0).collect();
-    for (at, (_, i)) in svg::apart(&wanted, 15.0, (TOP, BOTTOM)).into_iter().zip(&ends) {
+    for (at, (_, i)) in svg::spread_labels(&wanted, 15.0, (TOP, BOTTOM)).into_iter().zip(&ends) {
         out.push_str(&svg::text(RIGHT + 8.0, at + 4.0, &format!("t{}", i % COLOURS), plot.curves[*i].0));
     }
 }

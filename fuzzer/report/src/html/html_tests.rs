@@ -170,7 +170,7 @@ fn crashes_show_who_called() {
 }
 
 #[test]
-fn nothing_at_all_is_a_page_too() {
+fn an_empty_report_renders() {
     let mut report = example::report();
     (report.sites, report.tests, report.crashes) = (vec![], vec![], vec![]);
     (report.branches, report.evaluations, report.seconds) = (Branches::default(), 0, 0.0);

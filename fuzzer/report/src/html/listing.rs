@@ -11,17 +11,17 @@ use crate::{
 };
 
 /// Lines shown before and after a condition.
-const AROUND: usize = 6;
+const CONTEXT_LINES: usize = 6;
 
 /// Maximum number of lines in all; more would make a page too large for a browser.
-const MOST: usize = 3000;
+const MAX_LINES: usize = 3000;
 
 type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
 
-/// The source files that have not changed since the report was made, limited to [`MOST`] lines.
+/// The source files that have not changed since the report was made, limited to [`MAX_LINES`] lines.
 pub struct Listing<'a> {
     pub files: Vec<File<'a>>,
-    /// Lines are left out because there are more than [`MOST`].
+    /// Lines are left out because there are more than [`MAX_LINES`].
     pub is_cut: bool,
 }
 
@@ -76,7 +76,7 @@ pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
     for site in report.sites.iter().filter(|s| s.line > 0) {
         sites_of.entry(&site.file).or_default().entry(site.line as usize).or_default().push(site);
     }
-    let mut room = MOST;
+    let mut room = MAX_LINES;
     let mut files = Vec::new();
     for (path, sites) in sites_of {
         if let Some(text) = sources.text(path) {
@@ -94,7 +94,7 @@ pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
 fn lines(report: &Report, path: &str, texts: &[&str], sites: &SitesOfLine, room: &mut usize) -> Vec<Line> {
     let first = if report.signature.file == path { report.signature.line as usize } else { 0 };
     let is_near = |number: usize| {
-        let near = number.saturating_sub(AROUND)..=number + AROUND;
+        let near = number.saturating_sub(CONTEXT_LINES)..=number + CONTEXT_LINES;
         sites.range(near.clone()).next().is_some() || (first > 0 && near.contains(&first))
     };
     let mut out: Vec<Line> = Vec::new();

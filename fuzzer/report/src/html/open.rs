@@ -7,7 +7,7 @@ use super::{Listed, listing::Listing};
 use crate::{
     model::{Branch, Report, Site, Status},
     sources::Sources,
-    uncovered::{closest_first, explain, place, way},
+    uncovered::{awaited_branch, closest_first, explain, place},
 };
 
 /// Distances of a valid pointer from null: from the lowest address that Linux gives to a process to the end of its
@@ -26,7 +26,7 @@ pub struct Title {
     /// The text before the place.
     pub text: String,
     /// The branch that they all wait for: its place, the anchor of its line in the page, and its outcome.
-    pub way: Option<(String, Option<String>, String)>,
+    pub awaited_branch: Option<(String, Option<String>, String)>,
 }
 
 /// An uncovered branch.
@@ -76,7 +76,7 @@ enum Kind {
     /// An input whose operands are closer.
     Input,
     /// This branch, `[site, branch]` in the report, must be taken before; `None` if it is not known.
-    Way(Option<(usize, usize)>),
+    AwaitedBranch(Option<(usize, usize)>),
     NullPointer,
     EarlierCalls,
 }
@@ -91,7 +91,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
             () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
             // For other goals, an unmet goal does not show that its site was not executed.
             () if !report.goals.include_branches() => Kind::Input,
-            () if !site.is_executed() => Kind::Way(site.waits_for),
+            () if !site.is_executed() => Kind::AwaitedBranch(site.waits_for),
             () if is_null_check(site, branch, sources, &pointers) => Kind::NullPointer,
             () => Kind::Input,
         };
@@ -107,7 +107,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
     };
     let mut kinds: Vec<_> = kinds.into_iter().collect();
     kinds.sort_by_key(|(kind, branches)| match kind {
-        Kind::Way(way) => (1, way.is_none(), usize::MAX - branches.len()),
+        Kind::AwaitedBranch(awaited_branch) => (1, awaited_branch.is_none(), usize::MAX - branches.len()),
         kind => (if *kind == Kind::Input { 0 } else { 2 }, false, 0),
     });
     kinds
@@ -121,13 +121,13 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
 
 /// The title of a group. `first` is a site of the group.
 fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Option<Title> {
-    let plain = |text: &str| Title { text: text.to_owned(), way: None };
+    let plain = |text: &str| Title { text: text.to_owned(), awaited_branch: None };
     Some(match kind {
         Kind::Input => return None,
-        Kind::Way(_) => match way(report, first) {
+        Kind::AwaitedBranch(_) => match awaited_branch(report, first) {
             Some((from, outcome)) => Title {
                 text: "No input executes the condition. They wait for".to_owned(),
-                way: Some((place(from), listing.anchor(&from.file, from.line), outcome.to_owned())),
+                awaited_branch: Some((place(from), listing.anchor(&from.file, from.line), outcome.to_owned())),
             },
             None => plain("No input executes the condition"),
         },

@@ -24,42 +24,49 @@ const RULES: [Rule; 9] = [
         name: "Crash",
         level: "error",
         short: "An input ends the program",
-        help: "The call in the message ends the program by a signal or an exit. `penfuzz triage DIR` lists the crashes of a campaign with their stacks, and `penfuzz replay` repeats one. Check the arguments in the caller, or document the precondition.",
+        help: "The call in the message ends the program by a signal or an exit. `penfuzz triage DIR` lists the crashes \
+               of a campaign with their stacks, and `penfuzz replay` repeats one. Check the arguments in the caller, \
+               or document the precondition.",
     },
     Rule {
         id: "hang",
         name: "Hang",
         level: "warning",
         short: "An input makes the function run for too long",
-        help: "The call in the message exceeds the limit of loop iterations and calls (--fuel) or of time (--timeout). Look for a loop whose condition does not change for these arguments, or raise the limit.",
+        help: "The call in the message exceeds the limit of loop iterations and calls (--fuel) or of time (--timeout). \
+               Look for a loop whose condition does not change for these arguments, or raise the limit.",
     },
     Rule {
         id: "exception-invalid",
         name: "InvalidOperation",
         level: "warning",
         short: "A floating-point operation has no result",
-        help: "The operation gives NaN for the arguments in the message, as 0/0 and log(-1) do. Exclude these arguments before the operation.",
+        help: "The operation gives NaN for the arguments in the message, as 0/0 and log(-1) do. Exclude these \
+               arguments before the operation.",
     },
     Rule {
         id: "exception-divide-by-zero",
         name: "DivideByZero",
         level: "warning",
         short: "A floating-point operation has a pole",
-        help: "The operation gives an infinity from finite operands, as 1/0 and log(0) do. Exclude these arguments before the operation.",
+        help: "The operation gives an infinity from finite operands, as 1/0 and log(0) do. Exclude these arguments \
+               before the operation.",
     },
     Rule {
         id: "exception-overflow",
         name: "Overflow",
         level: "warning",
         short: "The result of a floating-point operation is too large",
-        help: "The exact result is outside the range of its type. Scale the operands, or compute in another order; `penfuzz exceptions` can say whether that would help.",
+        help: "The exact result is outside the range of its type. Scale the operands, or compute in another order; \
+               `penfuzz exceptions` can say whether that would help.",
     },
     Rule {
         id: "exception-conversion",
         name: "Conversion",
         level: "warning",
         short: "A number is converted to an integer type that cannot hold it",
-        help: "The behaviour is undefined (ISO C, 6.3.1.4). Compare the number with the limits of the type first; NaN is outside as well.",
+        help: "The behaviour is undefined (ISO C, 6.3.1.4). Compare the number with the limits of the type first; NaN \
+               is outside as well.",
     },
     Rule {
         id: "exception-underflow",
@@ -80,7 +87,9 @@ const RULES: [Rule; 9] = [
         name: "UnreachedBranch",
         level: "note",
         short: "No input takes this branch",
-        help: "The search found no input that takes this outcome of the condition. That is no proof that none exists. The message has the closest input: the condition may be too strict, the code dead, or the branch may need memory or state that the arguments cannot express.",
+        help: "The search found no input that takes this outcome of the condition. That is no proof that none exists. \
+               The message has the closest input: the condition may be too strict, the code dead, or the branch may \
+               need memory or state that the arguments cannot express.",
     },
 ];
 

@@ -172,14 +172,14 @@ fn is_exact_in_c(operation: &Operation, args: &[Value]) -> bool {
     let rounds = args[0].sort() == Sort::Rounding
         && !matches!(operation.op, Op::FpRoundToIntegral | Op::FpToSigned | Op::FpToUnsigned);
     let is_wide = |v: &Value| matches!(v.sort(), Sort::Bits(54..));
-    let is_open = apply(operation, args, Choice::First) != apply(operation, args, Choice::Second);
+    let is_unspecified = apply(operation, args, Choice::First) != apply(operation, args, Choice::Second);
     let is_right = match operation.op {
         _ if !rounds => true,
         Op::FpOfSigned | Op::FpOfUnsigned if is_wide(&args[1]) => is_nearest,
         _ if of_half => is_nearest,
         _ => is_directed_or_nearest(args[0]),
     };
-    is_right && !is_open
+    is_right && !is_unspecified
 }
 
 fn argument(value: Value) -> String {

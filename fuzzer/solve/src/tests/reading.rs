@@ -57,7 +57,8 @@ fn names_have_the_scope_that_smt_lib_gives_them() {
         "(assert (=> false true false)) (assert (xor true false))",
         "(define-sort Word () (_ BitVec 8)) (declare-const |a b| Word) (assert (= |a b| |a b|))",
         "(assert (! true :named it))",
-        "(assert (= (bvsmod #xf9 #x03) #x02)) (assert (= ((_ rotate_left 1) #x81) #x03)) (assert (= (bvcomp #x1 #x1) #b1))",
+        "(assert (= (bvsmod #xf9 #x03) #x02)) (assert (= ((_ rotate_left 1) #x81) #x03)) (assert (= (bvcomp #x1 #x1) \
+         #b1))",
         "(assert (fp.isNaN (fp.min (_ NaN 5 11) (_ NaN 5 11)))) (assert (fp.gt (_ +oo 5 11) (_ -oo 5 11)))",
     ] {
         let script = read(text);
@@ -67,14 +68,14 @@ fn names_have_the_scope_that_smt_lib_gives_them() {
 }
 
 #[test]
-fn what_is_open_is_no_model() {
+fn unspecified_value_is_not_a_model() {
     assert!(!holds("(= (fp.min (_ +zero 8 24) (_ -zero 8 24)) (_ +zero 8 24))"));
     assert!(!holds("(= ((_ fp.to_ubv 8) RNE (_ NaN 8 24)) #x00)"));
     assert!(holds("(= ((_ fp.to_sbv 8) RNE (fp.neg ((_ to_fp 8 24) RNE 127.5))) #x80)"));
 }
 
 #[test]
-fn what_is_not_supported_is_named_with_its_line() {
+fn unsupported_syntax_is_reported_with_its_line() {
     for (text, message) in [
         ("", "there is no command in it"),
         ("; nothing", "there is no command in it"),

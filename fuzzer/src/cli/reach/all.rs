@@ -6,7 +6,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_path_search::{Options, Query};
 use penfuzz_questions::reach::{
     enumerate::{Bounds, enumerate},
-    spec::Names,
+    spec::Conditionals,
 };
 use penfuzz_report::literal;
 use penfuzz_system::console;
@@ -20,7 +20,7 @@ const EVALUATIONS: u64 = 20_000;
 pub(super) fn print(
     args: &Args,
     session: &mut ReplaySession,
-    names: &Names,
+    names: &Conditionals,
     seeds: Vec<Vec<u8>>,
     rounds: u32,
 ) -> Result<Outcome, Error> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use penfuzz_directory::{
     rendering::{
         arguments::arguments,
-        single::{self, Made},
+        single::{self, BuildInputs},
     },
     replay::session::ReplaySession,
 };
@@ -13,7 +13,7 @@ use penfuzz_engine::goals::Path as Goal;
 use penfuzz_error::{Error, failed};
 use penfuzz_mutators::view::Kind;
 use penfuzz_path_search::{Answer, Query};
-use penfuzz_questions::reach::spec::Names;
+use penfuzz_questions::reach::spec::Conditionals;
 use penfuzz_report::{Arg, Branches, End, Report, Test, c_text, literal};
 use penfuzz_system::{console, files::atomic, outln};
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub(super) fn report_answer(
     args: &Args,
     linked: &Linked,
     session: &ReplaySession,
-    names: &Names,
+    names: &Conditionals,
     query: &Query,
     answer: &Answer,
 ) -> Result<Outcome, Error> {
@@ -123,7 +123,7 @@ fn result(session: &ReplaySession, answer: &Answer) -> Option<(Kind, u64)> {
     Some((kind, run.result & kind.mask()))
 }
 
-fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: &Report, arguments: &[Arg]) {
+fn print_found(session: &ReplaySession, names: &Conditionals, answer: &Answer, report: &Report, arguments: &[Arg]) {
     for arg in arguments {
         outln!("  {:<12} = {}   ({})", arg.name, arg.hex, arg.decimal);
     }
@@ -148,7 +148,7 @@ fn print_found(session: &ReplaySession, names: &Names, answer: &Answer, report: 
     }
 }
 
-fn missed(names: &Names, query: &Query, answer: &Answer) -> Missed {
+fn missed(names: &Conditionals, query: &Query, answer: &Answer) -> Missed {
     let steps = &query.paths[answer.path];
     let progress = Goal::new(steps, query.counts.clone()).map(|p| p.progress(answer.r, steps.len()));
     let step = progress.map_or(0, |p| p.step);
@@ -214,7 +214,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
         ..Test::default()
     });
     let libs = [args.target.libs.clone(), linked.libs.clone()].concat();
-    let made = Made {
+    let made = BuildInputs {
         target: args.target.path()?,
         sources: &linked.sources,
         flags: &args.target.flags(),

@@ -15,7 +15,7 @@ use penfuzz_error::{
 
 /// A function that becomes a target.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct SelectedFunction {
     pub(super) name: String,
     pub(super) file: String,
     pub(super) function: String,
@@ -24,15 +24,15 @@ pub(super) struct Chosen {
 
 /// The functions that become targets, and counts and names of the others, by reason.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
-    pub(super) targets: Vec<Chosen>,
+pub(super) struct Selection {
+    pub(super) targets: Vec<SelectedFunction>,
     few_branches: usize,
     is_static: usize,
     other_names: usize,
     by_reason: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Choice {
+impl Selection {
     /// Maps each reason for leaving functions out to their names or their number.
     pub(super) fn left_out(&self) -> BTreeMap<String, String> {
         let names = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -55,11 +55,11 @@ fn patterns<'a>(texts: impl Iterator<Item = &'a String>) -> Result<Vec<glob::Pat
 }
 
 /// Selects functions by the rules of the recipe.
-pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> Result<Choice> {
+pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> Result<Selection> {
     let wanted = patterns(rules.functions.iter())?;
     let unwanted = patterns(rules.without.iter().map(|w| &w.function))?;
     let mut used = vec![false; unwanted.len()];
-    let mut choice = Choice::default();
+    let mut choice = Selection::default();
     for e in entries.into_iter().filter(|e| e.name != "main") {
         let by_hand = unwanted.iter().position(|p| matches(p, &e.name));
         if e.is_static && !rules.with_static {
@@ -81,7 +81,7 @@ pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> R
         let pattern = &rules.without[i].function;
         bail!("`without` {pattern:?} leaves out no function that would be a target; correct or delete it");
     }
-    by_symbol_where_needed(&mut choice.targets);
+    make_names_unique(&mut choice.targets);
     if choice.targets.is_empty() {
         bail!("no function becomes a target; `penfuzz functions FILE` lists those of a file");
     }
@@ -100,7 +100,7 @@ pub(super) fn relative(sources: &Path, file: &Path) -> String {
     file.strip_prefix(&root).unwrap_or(&file).to_string_lossy().into_owned()
 }
 
-fn target(sources: &Path, e: Entry) -> Chosen {
+fn target(sources: &Path, e: Entry) -> SelectedFunction {
     let file = relative(sources, Path::new(&e.source));
     // C++ overloads share their name, and the name of a template instance has characters that a directory name cannot
     // have.
@@ -113,19 +113,19 @@ fn target(sources: &Path, e: Entry) -> Chosen {
     } else {
         e.symbol
     };
-    Chosen { name, file, function, is_static: e.is_static }
+    SelectedFunction { name, file, function, is_static: e.is_static }
 }
 
 /// Resolves equal target names. A target has the name of its function in the source. If two functions share it, their
 /// targets get the linker names, with the file of the definition if they are static; if these are equal too, the path
 /// of the source is prepended.
-fn by_symbol_where_needed(targets: &mut [Chosen]) {
-    rename_equal(targets, |t| t.function.replace(':', "-"));
-    rename_equal(targets, |t| format!("{}-{}", t.file, t.function).replace(['/', ':'], "-"));
+fn make_names_unique(targets: &mut [SelectedFunction]) {
+    rename_duplicates(targets, |t| t.function.replace(':', "-"));
+    rename_duplicates(targets, |t| format!("{}-{}", t.file, t.function).replace(['/', ':'], "-"));
 }
 
 /// Gives each target whose name is not unique the name that `name` returns.
-fn rename_equal(targets: &mut [Chosen], name: impl Fn(&Chosen) -> String) {
+fn rename_duplicates(targets: &mut [SelectedFunction], name: impl Fn(&SelectedFunction) -> String) {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for t in targets.iter() {
         *count.entry(t.name.clone()).or_default() += 1;

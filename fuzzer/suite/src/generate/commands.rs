@@ -63,7 +63,7 @@ pub(super) fn flags(all: &[Compilation], known: &[String]) -> Vec<String> {
 }
 
 /// Replaces the directory of the sources in the flags by `{sources}`.
-pub(super) fn portable(sources: &Path, flags: &[String]) -> Vec<String> {
+pub(super) fn with_sources_variable(sources: &Path, flags: &[String]) -> Vec<String> {
     let Some(root) = sources.to_str().filter(|root| root.len() > 1) else { return flags.to_vec() };
     flags.iter().map(|flag| flag.replace(root, "{sources}")).collect()
 }

@@ -67,7 +67,7 @@ fn targets_are_the_functions_that_can_be_called() {
 }
 
 #[test]
-fn what_is_generated_is_a_suite() {
+fn generated_text_is_a_valid_suite() {
     let (dir, made) = recipe(RECIPE);
     let path = dir.path().join("suite.toml");
     fs::write(&path, made.unwrap().text).unwrap();

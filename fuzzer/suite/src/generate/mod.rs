@@ -45,7 +45,7 @@ use penfuzz_target::program::{
 };
 
 use super::{
-    config::{Suite, provide},
+    config::{Suite, resolve_files},
     files::find,
 };
 
@@ -82,17 +82,17 @@ pub struct Rejected {
 pub fn generate(path: &Path) -> Result<Generated> {
     let Some(recipe) = bare::recipe(path, &[])? else {
         let text = foreign::read_text(path).context(|| format!("cannot read the recipe {}", path.display()))?;
-        return follow(path, &text);
+        return generate_from(path, &text);
     };
-    let made = follow(path, &recipe)?;
+    let made = generate_from(path, &recipe)?;
     let without: Vec<_> = made.rejected.iter().filter(|r| r.is_support).map(|r| r.file.clone()).collect();
     match bare::recipe(path, &without)? {
-        Some(recipe) if !without.is_empty() => follow(path, &recipe),
+        Some(recipe) if !without.is_empty() => generate_from(path, &recipe),
         _ => Ok(made),
     }
 }
 
-fn follow(path: &Path, text: &str) -> Result<Generated> {
+fn generate_from(path: &Path, text: &str) -> Result<Generated> {
     let mut suite: Suite = toml::from_str(text).context(|| format!("{} is not a recipe", path.display()))?;
     let Some(rules) = suite.generate.take() else {
         bail!("{}: a recipe needs a [generate] table with `files`", path.display());
@@ -100,7 +100,7 @@ fn follow(path: &Path, text: &str) -> Result<Generated> {
     if !suite.targets.is_empty() {
         bail!("{}: a recipe must have no [[target]]; they are generated", path.display());
     }
-    provide(&mut suite, path)?;
+    resolve_files(&mut suite, path)?;
     let mut files = find(&suite.sources, &rules.files, path, "files")?;
     let mut flags = Vec::new();
     if let Some(commands) = &rules.compile_commands {
@@ -118,7 +118,7 @@ fn follow(path: &Path, text: &str) -> Result<Generated> {
     if !names.is_empty() {
         left_out.insert("in a file that does not compile".to_owned(), names.join(", "));
     }
-    let flags = commands::portable(&suite.sources, &flags);
+    let flags = commands::with_sources_variable(&suite.sources, &flags);
     let text = text::written(text, path, &chosen.targets, &flags, &left_out);
     Ok(Generated { text, targets: chosen.targets.len(), left_out, rejected })
 }

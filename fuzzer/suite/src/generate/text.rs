@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
-use super::choice::Chosen;
+use super::choice::SelectedFunction;
 
 /// Returns the text: the recipe without its rules, a table for each target with its `flags`, and the functions that
 /// were left out.
 pub(super) fn written(
     recipe: &str,
     path: &Path,
-    targets: &[Chosen],
+    targets: &[SelectedFunction],
     flags: &[String],
     left_out: &BTreeMap<String, String>,
 ) -> String {

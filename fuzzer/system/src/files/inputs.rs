@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_input_is_left_out_with_one_message() {
+    fn unsuitable_inputs_are_skipped_with_one_message() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         File::create(at("huge")).unwrap().set_len(5 << 30).unwrap();

@@ -163,7 +163,7 @@ fn text(path: &Path) -> Option<String> {
 
 /// Whether the directory has a lock file that names its owners, whether they are alive or not.
 #[must_use]
-pub fn is_signed(dir: &Path) -> bool {
+pub fn names_owners(dir: &Path) -> bool {
     text(&dir.join(LOCK)).and_then(|text| Owner::parse(&text)).is_some()
 }
 

@@ -71,12 +71,12 @@ pub fn run<M: Serialize + DeserializeOwned>(
     let Ok(child) = fork::fork(|| to.take().map_or(1, |to| send_all(work, to))) else { return Ending::Late };
     drop(to);
     let last = receive_all(from, &mut receive, limit, child);
-    let time = if last == Last::Closed { EXIT_TIME } else { Duration::ZERO };
+    let time = if last == ReceiveEnd::Closed { EXIT_TIME } else { Duration::ZERO };
     let ended = wait::wait_until(child, Instant::now() + time);
     match last {
-        Last::Done => Ending::Done,
-        Last::Closed if !ended.is_late => Ending::Died(ended.status.signal().unwrap_or(0)),
-        Last::Closed | Last::Late => Ending::Late,
+        ReceiveEnd::Done => Ending::Done,
+        ReceiveEnd::Closed if !ended.is_late => Ending::Died(ended.status.signal().unwrap_or(0)),
+        ReceiveEnd::Closed | ReceiveEnd::Late => Ending::Late,
     }
 }
 
@@ -136,7 +136,7 @@ fn send_all<M: Serialize>(work: impl FnOnce(&mut dyn FnMut(&M)), mut to: File) -
 
 /// Why no further messages of a child are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum ReceiveEnd {
     /// Its work is done.
     Done,
     /// Its end of the pipe is closed, or the received bytes are not a message.
@@ -151,7 +151,7 @@ fn receive_all<M: DeserializeOwned>(
     receive: &mut impl FnMut(M),
     limit: Limit,
     child: i32,
-) -> Last {
+) -> ReceiveEnd {
     let mut text = Vec::new();
     let mut part = [0; 8192];
     let mut until = limit.next();
@@ -165,23 +165,23 @@ fn receive_all<M: DeserializeOwned>(
         let left = until.saturating_duration_since(Instant::now());
         let is_stopped = matches!(limit, Limit::Unless(_, flag) if flag.load(Ordering::Relaxed) != 0);
         if left == Duration::ZERO || is_stopped {
-            return Last::Late;
+            return ReceiveEnd::Late;
         }
         if !is_readable(&from, left.min(POLL_EVERY)) {
             continue;
         }
         match from.read(&mut part) {
-            Ok(0) => return Last::Closed,
+            Ok(0) => return ReceiveEnd::Closed,
             Ok(n) => text.extend_from_slice(&part[..n]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return Last::Closed,
+            Err(_) => return ReceiveEnd::Closed,
         }
         while let Some(end) = text.iter().position(|b| *b == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
             match serde_json::from_slice::<Option<M>>(&line) {
-                Ok(None) => return Last::Done,
+                Ok(None) => return ReceiveEnd::Done,
                 Ok(Some(message)) => receive(message),
-                Err(_) => return Last::Closed,
+                Err(_) => return ReceiveEnd::Closed,
             }
             if matches!(limit, Limit::Silence(_)) {
                 until = limit.next();

@@ -1,7 +1,7 @@
 //! Access to `errno` of this thread.
 
 /// Sets `errno` to 0, calls `work`, and returns its result and the value of `errno` after it.
-pub fn left_by<T>(work: impl FnOnce() -> T) -> (T, i32) {
+pub fn errno_after<T>(work: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: the address of this thread's errno is always valid.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.

@@ -1,7 +1,7 @@
-//! Records SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) in a flag while a [`Watch`] lives.
+//! Records SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) in a flag while a [`SignalGuard`] lives.
 //!
 //! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be
-//! removed, so outside of a [`Watch`] it performs the default action of the signal: it ends the process. A child that
+//! removed, so outside of a [`SignalGuard`] it performs the default action of the signal: it ends the process. A child that
 //! calls exec starts with the default actions again. A child that is only forked inherits handler and flag, and sets
 //! its own copy of the flag.
 
@@ -16,14 +16,14 @@ use signal_hook::low_level;
 pub const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
-/// The last signal that arrived while a [`Watch`] lived; 0 before the first.
+/// The last signal that arrived while a [`SignalGuard`] lived; 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
 static CTRL_C: AtomicUsize = AtomicUsize::new(0);
 /// Number of living watches.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 static INSTALLED: Once = Once::new();
 
-/// Whether the user, or the system, has asked this program to end while a [`Watch`] lived.
+/// Whether the user, or the system, has asked this program to end while a [`SignalGuard`] lived.
 #[must_use]
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
@@ -38,7 +38,7 @@ pub fn end_if_requested() {
     }
 }
 
-/// Number of SIGINT signals while a [`Watch`] lived. The other signals are not counted: a terminal that closes sends
+/// Number of SIGINT signals while a [`SignalGuard`] lived. The other signals are not counted: a terminal that closes sends
 /// SIGHUP more than once, and so do service managers with SIGTERM.
 #[must_use]
 pub fn ctrl_c_count() -> usize {
@@ -64,9 +64,9 @@ impl SecondCtrlC {
 
 /// A guard: while one lives, the signals set the flag instead of ending the process. Watches may be nested.
 #[derive(Debug)]
-pub struct Watch(());
+pub struct SignalGuard(());
 
-impl Watch {
+impl SignalGuard {
     /// Begins to watch. An ignored SIGHUP stays ignored, which is the purpose of `nohup`. The other two signals are
     /// caught in any case: a shell ignores SIGINT for background commands of a script, but a SIGINT sent to this very
     /// process is meant for it.
@@ -78,7 +78,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for SignalGuard {
     fn drop(&mut self) {
         WATCHES.fetch_sub(1, Ordering::Relaxed);
     }
@@ -150,8 +150,8 @@ mod tests {
     fn each_signal_sets_the_flag_while_a_watch_lives() {
         for signal in SIGNALS {
             let status = status_of(|| {
-                let outer = Watch::begin();
-                drop(Watch::begin());
+                let outer = SignalGuard::begin();
+                drop(SignalGuard::begin());
                 let before = requested();
                 raise(signal);
                 drop(outer);
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_second_ctrl_c_is_one_after_the_first_was_noticed() {
         let status = status_of(|| {
-            let _watch = Watch::begin();
+            let _watch = SignalGuard::begin();
             let mut second = SecondCtrlC::default();
             let mut polls = vec![second.poll()];
             for signals in [&[libc::SIGINT, libc::SIGINT][..], &[libc::SIGHUP, libc::SIGTERM], &[libc::SIGINT]] {
@@ -182,7 +182,7 @@ mod tests {
     fn each_signal_ends_the_process_after_the_watch() {
         for signal in SIGNALS {
             let status = status_of(|| {
-                drop(Watch::begin());
+                drop(SignalGuard::begin());
                 raise(signal);
                 0
             });
@@ -210,7 +210,7 @@ mod tests {
                 // SAFETY: installs no handler.
                 unsafe { libc::signal(signal, libc::SIG_IGN) };
             }
-            let _watch = Watch::begin();
+            let _watch = SignalGuard::begin();
             raise(libc::SIGHUP);
             let hangup = requested();
             raise(libc::SIGTERM);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_signal_leaves_errno_alone() {
         let status = status_of(|| {
-            let _watch = Watch::begin();
+            let _watch = SignalGuard::begin();
             // SAFETY: the address of a variable of this thread; a write of no bytes to no descriptor fails with EBADF.
             unsafe {
                 libc::write(-1, core::ptr::null(), 0);

@@ -80,12 +80,12 @@ impl Drop for SharedBytes {
 /// A buffer of `N` bytes within a [`Shareable`] type.
 #[repr(transparent)]
 #[derive(Debug)]
-pub struct Room<const N: usize>([AtomicU8; N]);
+pub struct SharedBuffer<const N: usize>([AtomicU8; N]);
 
 // SAFETY: atomics only, and zero is a valid value of each.
-unsafe impl<const N: usize> Shareable for Room<N> {}
+unsafe impl<const N: usize> Shareable for SharedBuffer<N> {}
 
-impl<const N: usize> Room<N> {
+impl<const N: usize> SharedBuffer<N> {
     /// Pointer to the first byte, for code that writes without atomics.
     #[must_use]
     pub const fn as_mut_ptr(&self) -> *mut u8 {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_child_writes_what_the_parent_reads() {
-        let room: &Room<8> = map().unwrap();
+        let room: &SharedBuffer<8> = map().unwrap();
         let bytes = SharedBytes::map(3).unwrap();
         let pid = fork::fork(|| {
             // SAFETY: the write is within the room, and no other process writes.
@@ -134,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_written() {
-        let room: &Room<4> = map().unwrap();
+    fn oversized_write_is_rejected() {
+        let room: &SharedBuffer<4> = map().unwrap();
         assert!(!room.write(2, &[1, 2, 3]) && !room.write(usize::MAX, &[1]) && room.write(4, &[]));
         assert_eq!(room.read(100), [0; 4]);
     }

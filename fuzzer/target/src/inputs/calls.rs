@@ -12,11 +12,11 @@ use penfuzz_abi::{self as abi, type_kind};
 use penfuzz_mutators::{domain::Domain, sequence::Steps, view::Kind};
 
 use super::{
+    block_builder::{BlockBuilder, PointerFacts},
     build::Builder,
+    constructors::{self, ConstructionKind, Constructor},
     declared::Declared,
-    draft::{Draft, Way},
-    makers::{self, Maker, Way as Made},
-    model::{Call, Handle, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
+    model::{Call, ConstructedObject, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
     sizes::Sizes,
     types::{Form, Reader, TypeId},
     voids::Casts,
@@ -41,7 +41,7 @@ pub fn build(target: &Target, f: &Function, sizes: &Sizes) -> Result<Model, Stri
     if !f.globals.is_empty() || !model.as_ref().is_ok_and(|m| has_no_input(f, m)) {
         return model;
     }
-    match &globals::by_default(target, f)[..] {
+    match &globals::default_inputs(target, f)[..] {
         [] => model,
         own => with_globals(target, f, own, sizes).or(model),
     }
@@ -60,13 +60,14 @@ fn has_no_input(f: &Function, model: &Model) -> bool {
 /// [`build`] with `globals` as inputs or results.
 fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes) -> Result<Model, String> {
     let with = |casts: bool| {
-        let plain = Plan::of(target, f, Closed::Undefined, casts).with(globals).model(sizes);
-        let is_led = |s: &Shape| makers::led(if casts { s.record } else { s.declared }).is_some();
-        if plain.is_ok() || !f.shapes().iter().any(is_led) {
+        let plain = Plan::of(target, f, OpaqueTypes::Undefined, casts).with(globals).model(sizes);
+        let has_constructible_pointee =
+            |s: &Shape| constructors::pointee_object(if casts { s.record } else { s.declared }).is_some();
+        if plain.is_ok() || !f.shapes().iter().any(has_constructible_pointee) {
             return plain;
         }
         // A type that cannot be built from numbers may have a constructor.
-        Plan::of(target, f, Closed::Classes, casts).with(globals).model(sizes).or(plain)
+        Plan::of(target, f, OpaqueTypes::Classes, casts).with(globals).model(sizes).or(plain)
     };
     // It may be impossible to build the type that the code shows for a `void *`. Bytes can always be built.
     with(true).or_else(|_| with(false))
@@ -74,7 +75,7 @@ fn with_globals(target: &Target, f: &Function, globals: &[Global], sizes: &Sizes
 
 /// Which types constructors create although the user names no constructor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
+enum OpaqueTypes {
     /// Structures that the translation unit of the function does not define.
     Undefined,
     /// Those structures, and classes.
@@ -100,7 +101,7 @@ struct Planned<'a> {
     types: Vec<Option<TypeId>>,
     objects: Vec<Object>,
     /// For a constructor: how it returns the object, the type of the object, and the path of the pointer to it.
-    makes: Option<(Made, TypeId, String)>,
+    makes: Option<(ConstructionKind, TypeId, String)>,
 }
 
 struct Plan<'a> {
@@ -108,8 +109,8 @@ struct Plan<'a> {
     reader: Reader<'a>,
     f: Planned<'a>,
     /// The constructor calls, in call order.
-    makers: Vec<Planned<'a>>,
-    closed: Closed,
+    constructors: Vec<Planned<'a>>,
+    closed: OpaqueTypes,
     /// Whether the pointer types that the code shows for `void *` are used.
     has_casts: bool,
     /// Variables that are inputs or results, with their types.
@@ -124,11 +125,12 @@ impl<'a> Plan<'a> {
         self
     }
 
-    fn of(target: &'a Target, f: &'a Function, closed: Closed, has_casts: bool) -> Self {
+    fn of(target: &'a Target, f: &'a Function, closed: OpaqueTypes, has_casts: bool) -> Self {
         let function = target.functions.iter().position(|g| core::ptr::eq(g, f)).unwrap_or(usize::MAX);
         let mut reader = Reader::new(target, has_casts.then(|| Casts::of(target, f)));
         let planned = Planned::new(function, f, &mut reader, has_casts);
-        let mut me = Self { target, reader, f: planned, makers: Vec::new(), closed, has_casts, globals: Vec::new() };
+        let mut me =
+            Self { target, reader, f: planned, constructors: Vec::new(), closed, has_casts, globals: Vec::new() };
         let own = (0..me.f.shapes.len()).map(|i| me.object(i)).collect();
         me.f.objects = own;
         me
@@ -137,16 +139,16 @@ impl<'a> Plan<'a> {
     /// Decides how the object of parameter `i` of the function under test is created.
     fn object(&mut self, i: usize) -> Object {
         let (f, shape) = (self.f.f, self.f.shapes[i]);
-        if f.calls > 1 && makers::is_callback(shape.record) {
+        if f.calls > 1 && constructors::is_callback(shape.record) {
             return Object::Kept;
         }
-        let Some(object) = makers::led(shape.record) else { return Object::None };
+        let Some(object) = constructors::pointee_object(shape.record) else { return Object::None };
         let named = f.init.and_then(|function| {
-            let way = makers::way_of(&self.target.functions[function], object.name, true)?;
-            Some(Maker { function, way })
+            let way = constructors::construction_kind(&self.target.functions[function], object.name, true)?;
+            Some(Constructor { function, way })
         });
         let found = named.or_else(|| self.found(object.name, object.of, LEVELS));
-        if let Some(made) = found.and_then(|maker| self.add_maker(maker, i, None)) {
+        if let Some(made) = found.and_then(|maker| self.add_constructor(maker, i, None)) {
             return Object::Made(made);
         }
         let is_state = f.parameters[i].name == "this" || !object.is_const && shape.reads;
@@ -154,20 +156,20 @@ impl<'a> Plan<'a> {
     }
 
     /// Finds a constructor for an opaque type; `None` if the type is not opaque, or if it has none.
-    fn found(&self, name: &CStr, of: &abi::Type, levels: usize) -> Option<Maker> {
+    fn found(&self, name: &CStr, of: &abi::Type, levels: usize) -> Option<Constructor> {
         let f = self.f.f;
-        if makers::is_constructor(f) || f.name.contains('~') {
+        if constructors::is_cpp_constructor(f) || f.name.contains('~') {
             return None;
         }
         let is_class = of.kind == type_kind::OTHER || of.flags & abi::type_flag::CLASS != 0;
-        let is_closed = of.kind == type_kind::INCOMPLETE || self.closed == Closed::Classes && is_class;
-        if is_closed { makers::find(self.target, f, name, levels) } else { None }
+        let is_closed = of.kind == type_kind::INCOMPLETE || self.closed == OpaqueTypes::Classes && is_class;
+        if is_closed { constructors::find(self.target, f, name, levels) } else { None }
     }
 
     /// Adds the call of a constructor, after the calls that construct its own arguments. `parameter` is the parameter
     /// that gets the object: of the constructor `of`, or of the function under test if `of` is `None`. Returns the
     /// index of the call.
-    fn add_maker(&mut self, maker: Maker, parameter: usize, of: Option<&Planned<'a>>) -> Option<usize> {
+    fn add_constructor(&mut self, maker: Constructor, parameter: usize, of: Option<&Planned<'a>>) -> Option<usize> {
         let planned = of.unwrap_or(&self.f);
         let pointer = planned.types[parameter]?;
         let Form::Pointer(object) = self.reader.types[pointer].form else { return None };
@@ -179,31 +181,31 @@ impl<'a> Plan<'a> {
         };
         call.makes = Some((maker.way, object, path));
         let own = match maker.way {
-            Made::Result => None,
-            Made::Out(i) | Made::InPlace(i) => Some(i),
+            ConstructionKind::Result => None,
+            ConstructionKind::Out(i) | ConstructionKind::InPlace(i) => Some(i),
         };
         if of.is_none() {
             for i in (0..call.shapes.len()).filter(|i| Some(*i) != own) {
-                let Some(inner) = makers::led(call.shapes[i].record) else { continue };
+                let Some(inner) = constructors::pointee_object(call.shapes[i].record) else { continue };
                 let Some(found) = self.found(inner.name, inner.of, 0) else { continue };
-                if let Some(made) = self.add_maker(found, i, Some(&call)) {
+                if let Some(made) = self.add_constructor(found, i, Some(&call)) {
                     call.objects[i] = Object::Made(made);
                 }
             }
         }
-        self.makers.push(call);
-        Some(self.makers.len() - 1)
+        self.constructors.push(call);
+        Some(self.constructors.len() - 1)
     }
 
     fn model(self, sizes: &Sizes) -> Result<Model, String> {
-        let Self { target, reader, f, makers, globals, .. } = self;
+        let Self { target, reader, f, constructors, globals, .. } = self;
         let (g, n) = (f.f, f.f.calls.max(1));
-        let is_sequence = n > 1 || !makers.is_empty();
-        let mut builder = Builder::new(reader.types, sizes, &g.said);
+        let is_sequence = n > 1 || !constructors.is_empty();
+        let mut builder = Builder::new(reader.types, sizes, &g.constraints);
         builder.finds_needed = g.is_probed;
         let count = (n > 1).then(|| builder.count());
         // The first block is the frame of the first step.
-        builder.finish_block(Draft::new(0, f.frame_size(), String::new()), &Way::default());
+        builder.finish_block(BlockBuilder::new(0, f.frame_size(), String::new()), &PointerFacts::default());
         let mut calls = Calls {
             builder,
             made: Vec::new(),
@@ -212,8 +214,8 @@ impl<'a> Plan<'a> {
             globals,
             variables: Vec::new(),
         };
-        for maker in &makers {
-            calls.add_maker(maker)?;
+        for maker in &constructors {
+            calls.add_constructor(maker)?;
         }
         calls.keep_objects(&f)?;
         calls.keep_globals(n)?;
@@ -248,7 +250,7 @@ impl<'a> Plan<'a> {
                 Ok(Call { function: f.function, f: g, thunk, frame, parameters, fills: None })
             };
             let steps = model.frames.iter().map(|frame| step(*frame)).collect::<Result<_, _>>()?;
-            model.sequence = Some(Sequence { makers: made, steps, handles, count: count.map(|(slot, _)| slot) });
+            model.sequence = Some(Sequence { constructors: made, steps, handles, count: count.map(|(slot, _)| slot) });
         }
         let Environment { input, nondet } = environment;
         let is_descriptor = input.is_some() && input_of(g) == Some(state::Input::Descriptor);
@@ -296,20 +298,20 @@ impl<'a> Planned<'a> {
     fn place_in(
         &self,
         builder: &mut Builder,
-        frame: &mut Draft,
+        frame: &mut BlockBuilder,
         i: usize,
         prefix: &str,
         declared: &Declared,
     ) -> Result<(), String> {
         let (p, shape, of) = (&self.f.parameters[i], &self.shapes[i], self.type_of(i)?);
         let elements = declared.elements(&p.name).or((shape.promised > 0).then_some(0));
-        let way = Way {
+        let way = PointerFacts {
             nullable: shape.nullable,
             is_output: !shape.reads,
             is_single: !shape.indexes,
             names_file: shape.names_file,
             declared: elements.map(|n| (n, shape.promised)),
-            ..Way::default()
+            ..PointerFacts::default()
         };
         builder
             .place(frame, of, self.place(i), &format!("{prefix}{}", p.name), &way)
@@ -321,7 +323,7 @@ impl<'a> Planned<'a> {
 struct Calls<'b> {
     builder: Builder<'b>,
     made: Vec<Call>,
-    handles: Vec<Handle>,
+    handles: Vec<ConstructedObject>,
     globals: Vec<(Global, TypeId)>,
     /// Whether the user names the globals.
     is_named: bool,
@@ -330,23 +332,23 @@ struct Calls<'b> {
 }
 
 impl Calls<'_> {
-    fn add_maker(&mut self, of: &Planned) -> Result<(), String> {
+    fn add_constructor(&mut self, of: &Planned) -> Result<(), String> {
         let (g, number) = (of.f, self.made.len());
-        self.builder.begin(Owner::Maker(number), 1);
+        self.builder.begin(Owner::Constructor(number), 1);
         let name = short(&g.name);
         let prefix = format!("{name}.");
         let thunk = g.frame_call().or_else(|| g.call()).ok_or_else(|| format!("`{}` cannot be called", g.name))?;
-        let mut frame = Draft::new(0, of.frame_size(), String::new());
+        let mut frame = BlockBuilder::new(0, of.frame_size(), String::new());
         let declared = Declared::of(g);
         let (way, object, path) = of.makes.clone().ok_or("a maker makes an object")?;
         let (mut out, mut fills) = (None, None);
         for i in 0..of.shapes.len() {
             let at = of.place(i);
-            if way == Made::InPlace(i) {
+            if way == ConstructionKind::InPlace(i) {
                 let block = self.builder.zero_block(object, &path);
                 frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
                 fills = Some((block, i));
-            } else if way == Made::Out(i) {
+            } else if way == ConstructionKind::Out(i) {
                 let Form::Pointer(pointer) = self.builder.types[of.type_of(i)?].form else { continue };
                 let block = self.builder.zero_block(pointer, &path);
                 frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
@@ -358,7 +360,7 @@ impl Calls<'_> {
                     .map_err(|why| format!("{why}, of `{name}`"))?;
             }
         }
-        let frame = self.builder.finish_block(frame, &Way::default());
+        let frame = self.builder.finish_block(frame, &PointerFacts::default());
         self.builder.follow_pointers()?;
         let call = Call {
             function: of.function,
@@ -369,7 +371,7 @@ impl Calls<'_> {
             fills,
         };
         self.made.push(call);
-        self.handles.push(Handle { path, maker: number, out, of: object });
+        self.handles.push(ConstructedObject { path, maker: number, out, of: object });
         Ok(())
     }
 
@@ -381,7 +383,7 @@ impl Calls<'_> {
     /// Builds the objects that all steps share.
     fn keep_objects(&mut self, f: &Planned) -> Result<(), String> {
         self.builder.begin(Owner::Shared, 1);
-        let mut frame = Draft::new(0, f.frame_size(), String::new());
+        let mut frame = BlockBuilder::new(0, f.frame_size(), String::new());
         let declared = Declared::of(f.f);
         for (i, object) in f.objects.iter().enumerate() {
             match object {
@@ -424,7 +426,7 @@ impl Calls<'_> {
             self.builder.begin(if n > 1 { Owner::Step(k) } else { Owner::Shared }, n);
             self.builder.limit(room);
             let first = self.builder.n_slots();
-            let mut frame = Draft::new(0, f.frame_size(), String::new());
+            let mut frame = BlockBuilder::new(0, f.frame_size(), String::new());
             // Of the arguments of a program only `argc` is placed here; `add_arguments` builds the others.
             let single = if f.f.is_program() { 1 } else { usize::MAX };
             for (i, object) in f.objects.iter().enumerate().take(single) {
@@ -444,7 +446,7 @@ impl Calls<'_> {
                 0
             } else {
                 frame.block.pointers.extend(shared.iter().copied());
-                self.builder.finish_block(frame, &Way::default())
+                self.builder.finish_block(frame, &PointerFacts::default())
             };
             self.builder.frames.push(block);
             self.add_globals(n)?;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model::{Block, Call, Handle, Model, Owner},
+    model::{Block, Call, ConstructedObject, Model, Owner},
     sizes::{Origin, Rule},
     types::{Form, TypeId},
 };
@@ -40,7 +40,7 @@ impl Model {
     pub fn described(&self) -> Vec<Described> {
         // The blocks of the first call represent those of all calls.
         let is_shown =
-            |b: &Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Maker(_) | Owner::Step(0));
+            |b: &Block| !b.path.is_empty() && matches!(b.owner, Owner::Shared | Owner::Constructor(_) | Owner::Step(0));
         // The elements of a container represent the container. Those of its first element represent those of all
         // elements.
         let is_hidden = |b: &Block| match &b.part_of {
@@ -49,7 +49,7 @@ impl Model {
         };
         let shown = (1..self.blocks.len()).filter(|i| is_shown(&self.blocks[*i]) && !is_hidden(&self.blocks[*i]));
         let Some(sequence) = &self.sequence else { return shown.map(|i| self.describe(i)).collect() };
-        let made = |(handle, maker): (&Handle, &Call)| Described {
+        let made = |(handle, maker): (&ConstructedObject, &Call)| Described {
             path: handle.path.clone(),
             type_name: self.types[handle.of].name.clone(),
             elements: "1".to_owned(),
@@ -60,11 +60,11 @@ impl Model {
             is_global: false,
         };
         let is_made = |i: usize| {
-            sequence.makers.iter().any(|m| m.fills.is_some_and(|(block, _)| block == i))
+            sequence.constructors.iter().any(|m| m.fills.is_some_and(|(block, _)| block == i))
                 || sequence.handles.iter().any(|h| h.out == Some(i))
         };
         let others = shown.filter(|i| !is_made(*i));
-        let all = sequence.handles.iter().zip(&sequence.makers).map(made);
+        let all = sequence.handles.iter().zip(&sequence.constructors).map(made);
         all.chain(others.map(|i| self.describe(i))).collect()
     }
 

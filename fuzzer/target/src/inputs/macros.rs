@@ -183,7 +183,8 @@ mod tests {
         fs::create_dir_all(dir.path().join("src")).unwrap();
         let source = dir.path().join("src/f.c");
         fs::write(dir.path().join("include/dim.h"), "#include \"dim.h\"\n#  define ROWS 0x10u // rows\n").unwrap();
-        let text = "#include \"dim.h\"\n#include <math.h>\n#define N (2 * ROWS + 010)\n#define F(x) 3\n#define LOOP LOOP\n\
+        let text = "#include \"dim.h\"\n#include <math.h>\n#define N (2 * ROWS + 010)\n#define F(x) 3\n\
+                    #define LOOP LOOP\n\
                     #ifdef A\n#define M 3\n#else\n#define M 4\n#endif\n#define X 1.5\n#define LONG \\\n 7\n";
         let all = Macros::of(&source, text);
         let values =
@@ -194,7 +195,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_value_or_none(text in "[-()+*/0-9a-cxuL ]{0,40}", macros in "(#define [abc] [-()+*/0-9a-c ]{0,9}\n){0,4}") {
+        fn any_text_has_a_value_or_none(
+            text in "[-()+*/0-9a-cxuL ]{0,40}",
+            macros in "(#define [abc] [-()+*/0-9a-c ]{0,9}\n){0,4}",
+        ) {
             let _ = Macros::of(Path::new("/nowhere/f.c"), &macros).value(&text);
         }
     }

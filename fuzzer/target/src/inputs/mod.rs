@@ -13,8 +13,8 @@
 //! | `model` | blocks, and the positions of numbers and pointers in them |
 //! | `calls` | builds the model from a signature: the calls of an evaluation |
 //! | `build` | the same for the memory of one call |
-//! | `makers` | constructors of objects, and the options for calls |
-//! | `draft` | blocks under construction |
+//! | `constructors` | constructors of objects, and the options for calls |
+//! | `block_builder` | blocks under construction |
 //! | `declared` | array sizes in the text of a declaration |
 //! | `macros` | the values of macros in such a text |
 //! | `library` | the classes of the C++ library whose objects can be built |
@@ -24,38 +24,38 @@
 //! | `extended` | a `long double` of x86 in an input |
 //! | `image` | writes a block from an input |
 //! | `sizes` | the number of elements of a block, and how it is known |
-//! | `said`, `range` | constraints on arguments |
+//! | `constraints`, `range` | constraints on arguments |
 //! | `fit` | finds the integer that a size depends on |
 //! | `voids` | the types that `void *` point to |
 
+mod block_builder;
 mod build;
 pub mod calls;
+mod constraints;
+mod constructors;
 mod declared;
 mod decoding;
 mod describe;
-mod draft;
 pub mod extended;
 pub mod fit;
 mod image;
 pub mod library;
 mod macros;
-mod makers;
 pub mod model;
 pub mod paths;
 mod range;
-mod said;
 pub mod sizes;
 pub mod types;
 pub(crate) mod voids;
 
 pub use calls::{build, is_of_globals};
+pub use constraints::{ArgConstraint, ArgConstraints, apply_constraints};
+pub use constructors::{Calls, MOST_CALLS, initialisers, set_calls};
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;
-pub use makers::{Calls, MOST_CALLS, initialisers, set_calls};
 pub use model::{
-    Block, Call, Converted, Copy, File, Form, Handle, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer, Sequence, Stub,
-    Target, Variable,
+    Block, Call, ConstructedObject, Converted, Copy, File, Form, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer,
+    Sequence, Stub, Target, Variable,
 };
-pub use said::{Said, Statement, say};
 pub use sizes::{Origin, Rule, Size, Sizes};
 pub(crate) use types::numbers_behind;

@@ -114,7 +114,7 @@ pub enum Owner {
     #[default]
     Shared,
     /// The constructor call with this index.
-    Maker(usize),
+    Constructor(usize),
     /// The call of the function under test with this index.
     Step(usize),
 }
@@ -138,7 +138,7 @@ pub struct Call {
 
 /// An object that a constructor creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handle {
+pub struct ConstructedObject {
     /// The path of the pointer to the object, such as `s`.
     pub path: String,
     /// The index of the constructor call.
@@ -154,11 +154,11 @@ pub struct Handle {
 #[derive(Debug, Clone)]
 pub struct Sequence {
     /// The constructor calls, which come first, once each. If one yields null, no further call is made.
-    pub makers: Vec<Call>,
+    pub constructors: Vec<Call>,
     /// The calls of the function under test, up to the maximum number of an input.
     pub steps: Vec<Call>,
     /// The objects of the constructors, in the same order.
-    pub handles: Vec<Handle>,
+    pub handles: Vec<ConstructedObject>,
     /// The number of steps of an input; `None` if there is only one step.
     pub count: Option<Slot>,
 }
@@ -198,7 +198,7 @@ pub struct Block {
     /// The class of the C++ library object that the elements belong to, if any.
     pub part_of: Option<Class>,
     /// The size that the block gets if a call uses it. Until then it has no elements.
-    pub put_off: Option<Size>,
+    pub deferred: Option<Size>,
     /// Whether the callee must not write to the block.
     pub is_const: bool,
     /// Whether no part of the block is in an input.

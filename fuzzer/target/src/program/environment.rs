@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use penfuzz_abi as abi;
 use penfuzz_mutators::view::Kind;
 
-use super::{Function, Target, function::kind_of, state::without_record};
+use super::{Function, Target, function::kind_of, state::uninstrumented_symbols};
 
 /// A function whose results are numbers of the input.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub fn is_provided(name: &str) -> bool {
 /// The sources that a `function` can call, in the order of the target's table.
 #[must_use]
 pub fn sources(target: &Target, function: &Function) -> Vec<Source> {
-    let names = without_record(function);
+    let names = uninstrumented_symbols(function);
     let all = target.streams().into_iter().filter_map(|stream| {
         // SAFETY: a record of the loaded file, with a constant name.
         let (name, kind) = unsafe { (CStr::from_ptr((*stream).name), (*stream).kind) };

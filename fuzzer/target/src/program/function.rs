@@ -7,7 +7,7 @@ use penfuzz_abi as abi;
 use penfuzz_mutators::view::{Kind, Layout};
 
 use crate::{
-    inputs::{Model, Said, numbers_behind},
+    inputs::{ArgConstraints, Model, numbers_behind},
     program::script,
 };
 
@@ -170,7 +170,7 @@ pub struct Function {
     /// one number that the callee reads or writes.
     pub model: Option<Rc<Model>>,
     /// The user's declarations about the arguments.
-    pub said: Rc<Said>,
+    pub constraints: Rc<ArgConstraints>,
     /// The maximum number of calls per input, from 1.
     pub calls: usize,
     /// Whether its calls only probe which memory it uses ([`crate::inputs`]).
@@ -242,7 +242,7 @@ impl Function {
             return model.layout.clone();
         }
         let numbers: Vec<_> = self.parameters.iter().filter_map(|p| Some((p.name.as_str(), p.kind?))).collect();
-        let domain = |(i, (name, kind)): (usize, &(&str, Kind))| Some((i, self.said.domain(name, *kind)?));
+        let domain = |(i, (name, kind)): (usize, &(&str, Kind))| Some((i, self.constraints.domain(name, *kind)?));
         let domains = numbers.iter().enumerate().filter_map(domain).collect();
         let kinds = numbers.iter().map(|(_, kind)| *kind).chain(self.has_rounding.then_some(Kind::Rounding));
         Layout::packed(&kinds.collect::<Vec<_>>()).with_domains(domains)
@@ -339,9 +339,9 @@ impl Function {
     }
 
     /// The indices of the functions that are called before it.
-    pub fn makers(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn constructors(&self) -> impl Iterator<Item = usize> + '_ {
         let sequence = self.model.as_ref().and_then(|model| model.sequence.as_ref());
-        sequence.into_iter().flat_map(|s| s.makers.iter().map(|call| call.function))
+        sequence.into_iter().flat_map(|s| s.constructors.iter().map(|call| call.function))
     }
 
     /// The parameters that have a value in the input, in the order of the [`Function::layout`].
@@ -382,7 +382,7 @@ impl Function {
             has_rounding: false,
             uses_environment: false,
             model: None,
-            said: Rc::default(),
+            constraints: Rc::default(),
             calls: 1,
             is_probed: false,
             init: None,
@@ -415,7 +415,7 @@ pub fn kind_of(kind: u32) -> Option<Kind> {
 
 /// Makes the names of parameters unique: parameters expanded from a C++ parameter pack have the same name in the debug
 /// information.
-pub(super) fn name_apart(all: &mut [Parameter]) {
+pub(super) fn make_names_unique(all: &mut [Parameter]) {
     for i in 1..all.len() {
         if all[..i].iter().any(|p| p.name == all[i].name) {
             all[i].name = format!("{}_{}", all[i].name, i + 1);

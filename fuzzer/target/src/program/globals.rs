@@ -90,7 +90,7 @@ pub fn candidates(target: &Target, f: &Function) -> Vec<Global> {
 /// input makes several calls, variables that the function also writes do not count as read, because their values come
 /// from the calls before.
 #[must_use]
-pub fn by_default(target: &Target, f: &Function) -> Vec<Global> {
+pub fn default_inputs(target: &Target, f: &Function) -> Vec<Global> {
     if f.is_harness() || f.is_program() || f.is_of_start() {
         return Vec::new();
     }
@@ -114,7 +114,7 @@ pub fn named(target: &Target, f: &Function, name: &str) -> Result<Global, String
     match found[..] {
         [one] => match one.obstacle(target, f) {
             None => Ok(one.clone()),
-            Some(why) => Err(format!("--global: `{name}` {why}; {}", offered(target, f, name))),
+            Some(why) => Err(format!("--global: `{name}` {why}; {}", suggestion(target, f, name))),
         },
         [] => Err(unreached(target, f, name)),
         _ => Err(format!("--global: there are several variables `{name}`; give one with its namespace")),
@@ -131,15 +131,15 @@ fn unreached(target: &Target, f: &Function, name: &str) -> String {
         }
         Some(_) => format!("`{}` does not use `{name}`", f.name),
     };
-    format!("--global: {why}; {}", offered(target, f, name))
+    format!("--global: {why}; {}", suggestion(target, f, name))
 }
 
-fn offered(target: &Target, f: &Function, name: &str) -> String {
+fn suggestion(target: &Target, f: &Function, name: &str) -> String {
     let all = candidates(target, f);
     if all.is_empty() {
         return format!("`{}` uses no variable that could be named", f.name);
     }
-    names::offer(all.iter().map(|g| g.name.as_str()), name)
+    names::suggest_names(all.iter().map(|g| g.name.as_str()), name)
 }
 
 /// The variables that `f` and the functions called before it refer to, directly or through callees, ordered by file and

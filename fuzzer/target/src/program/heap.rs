@@ -39,7 +39,7 @@ impl Heap {
     }
 
     /// Abandons the allocations of the last evaluation, which a fault ended.
-    pub(super) fn lose(&self) {
+    pub(super) fn abandon(&self) {
         self.end(heap::LOSE);
     }
 

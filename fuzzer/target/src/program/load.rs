@@ -12,7 +12,7 @@ use penfuzz_error::{Error, at};
 use super::{
     decision::{self, Decision},
     edges::Edges,
-    function::{Function, Parameter, kind_of, name_apart},
+    function::{Function, Parameter, kind_of, make_names_unique},
     names::qualified,
     open::{open, tables, uses_environment},
     undefined::Stubs,
@@ -109,7 +109,7 @@ pub struct Target {
     /// Stubs for undefined symbols.
     pub undefined: Stubs,
     /// The functions that may create objects, by the names of the objects' types; filled on first use.
-    pub(crate) makers: std::sync::OnceLock<HashMap<Vec<u8>, Vec<usize>>>,
+    pub(crate) constructors: std::sync::OnceLock<HashMap<Vec<u8>, Vec<usize>>>,
     /// The types of `void *` members on which the functions of each unit agree; computed on first use.
     pub(crate) casts: std::sync::OnceLock<crate::inputs::voids::Units>,
     tables: *const abi::Tables,
@@ -135,7 +135,8 @@ impl Target {
             return Err(at(
                 path,
                 format!(
-                    "has pen tables of version {version}, this penfuzz reads version {}: build it again with this release's pen-cc",
+                    "has pen tables of version {version}, this penfuzz reads version {}: \
+                     build it again with this release's pen-cc",
                     abi::VERSION
                 ),
             ));
@@ -368,7 +369,7 @@ impl Reader<'_> {
             to_default: self.cases.iter().map(|c| c.to_default).collect(),
             n_guards: self.n_guards,
             undefined: Stubs::default(),
-            makers: std::sync::OnceLock::new(),
+            constructors: std::sync::OnceLock::new(),
             casts: std::sync::OnceLock::new(),
             tables,
         }
@@ -458,7 +459,7 @@ impl Reader<'_> {
                 has_rounding: false,
                 uses_environment: false,
                 model: None,
-                said: std::rc::Rc::default(),
+                constraints: std::rc::Rc::default(),
                 calls: 1,
                 is_probed: false,
                 init: None,
@@ -474,7 +475,7 @@ impl Reader<'_> {
 unsafe fn parameters(all: &[abi::Param]) -> Vec<Parameter> {
     // SAFETY: strings of the loaded file.
     let mut all: Vec<_> = all.iter().enumerate().map(|(i, p)| unsafe { parameter(i, p) }).collect();
-    name_apart(&mut all);
+    make_names_unique(&mut all);
     // The first cell holds the result.
     let mut cell = abi::CELL_BYTES;
     for p in all.iter_mut().filter(|p| p.pointer) {

@@ -54,8 +54,8 @@ pub fn is_of_library(name: &str, file: &str) -> bool {
 
 /// Suggests names from `known` for a name that is not among them, as the end of a sentence.
 #[must_use]
-pub fn offer<'a>(known: impl Iterator<Item = &'a str>, wanted: &str) -> String {
-    let mut near: Vec<(f64, &str)> = known.map(|name| (likeness(name, wanted), name)).collect();
+pub fn suggest_names<'a>(known: impl Iterator<Item = &'a str>, wanted: &str) -> String {
+    let mut near: Vec<(f64, &str)> = known.map(|name| (similarity(name, wanted), name)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.dedup_by(|a, b| a.1 == b.1);
     let names: Vec<&str> = near.iter().filter(|(score, _)| *score > 0.6).take(3).map(|(_, n)| *n).collect();
@@ -71,7 +71,7 @@ const PART: usize = 3;
 
 /// Returns the similarity of two names, from 0 to 2: above 1 if one is the other with a prefix or a suffix
 /// (`lib_hyp2f1`, `hyp2f1`).
-fn likeness(name: &str, wanted: &str) -> f64 {
+fn similarity(name: &str, wanted: &str) -> f64 {
     let (long, short) = if name.len() >= wanted.len() { (name, wanted) } else { (wanted, name) };
     let is_part = short.len() >= PART && (long.starts_with(short) || long.ends_with(short));
     strsim::jaro_winkler(name, wanted) + f64::from(u8::from(is_part))

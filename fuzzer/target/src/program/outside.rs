@@ -9,7 +9,7 @@ use super::{Target, load::module_of, mapped::MappedFile};
 
 /// Libraries of the compiler and the C library, which users do not expect to be searched: file names up to the first
 /// dot after `.so`.
-const OF_THE_SYSTEM: [&str; 13] = [
+const SYSTEM_LIBRARIES: [&str; 13] = [
     "libc.so",
     "libm.so",
     "libmvec.so",
@@ -47,7 +47,7 @@ pub fn libraries(target: &Target) -> Vec<String> {
     let found: BTreeSet<String> = names.iter().filter_map(home).filter_map(|file| file_name(file.as_ref())).collect();
     // SAFETY: opened above; the target stays loaded by its first handle.
     unsafe { libc::dlclose(handle) };
-    found.into_iter().filter(|name| !is_of_the_system(name)).collect()
+    found.into_iter().filter(|name| !is_system_library(name)).collect()
 }
 
 /// The type of `operator delete`.
@@ -86,8 +86,8 @@ fn file_name(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-fn is_of_the_system(name: &str) -> bool {
-    OF_THE_SYSTEM
+fn is_system_library(name: &str) -> bool {
+    SYSTEM_LIBRARIES
         .iter()
         .any(|system| name.strip_prefix(system).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }
@@ -97,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_of_the_system_are_known_by_their_names() {
+    fn system_libraries_are_recognized_by_name() {
         for name in ["libc.so.6", "libm.so.6", "libstdc++.so.6.0.30", "ld-linux-x86-64.so.2", "libgcc_s.so.1"] {
-            assert!(is_of_the_system(name), "{name}");
+            assert!(is_system_library(name), "{name}");
         }
         for name in ["libh3.so.1", "libcjson.so.1", "libmpfr.so.6", "libc.something"] {
-            assert!(!is_of_the_system(name), "{name}");
+            assert!(!is_system_library(name), "{name}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct Patch {
 
 /// Memory of the target that is written before a call.
 #[derive(Debug, Clone, Copy)]
-pub struct Filled {
+pub struct VariableWrite {
     /// The index of the call before which it is written.
     pub step: usize,
     /// The bytes to write.
@@ -45,7 +45,7 @@ pub struct Script {
     /// Ordered by step.
     pub patches: Vec<Patch>,
     /// Ordered by step.
-    pub filled: Vec<Filled>,
+    pub variable_writes: Vec<VariableWrite>,
     /// `errno` after each step; it is set to 0 before.
     pub errnos: Vec<i32>,
     /// Number of steps to run in this evaluation.
@@ -65,11 +65,11 @@ pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
     let script = script.cast_mut().cast::<Script>();
     // SAFETY: by the contract of this function. A jump out of a thunk skips this frame, which owns nothing.
     unsafe {
-        let Script { steps, patches, filled, errnos, n, begun } = &mut *script;
+        let Script { steps, patches, variable_writes, errnos, n, begun } = &mut *script;
         let errno = libc::__errno_location();
         *begun = 0;
         let mut patches = patches.iter().peekable();
-        let mut filled = filled.iter().peekable();
+        let mut variable_writes = variable_writes.iter().peekable();
         for (i, step) in steps.iter().take(*n).enumerate() {
             while let Some(patch) = patches.next_if(|p| p.step == i) {
                 let address = patch.from.read_unaligned();
@@ -78,7 +78,7 @@ pub unsafe extern "C-unwind" fn run(script: *const u8, _: *mut u8) {
                 }
                 patch.to.write_unaligned(address);
             }
-            while let Some(f) = filled.next_if(|f| f.step == i) {
+            while let Some(f) = variable_writes.next_if(|f| f.step == i) {
                 f.to.copy_from_nonoverlapping(f.from, f.size);
             }
             *begun = i + 1;

@@ -4,7 +4,7 @@ use penfuzz_error::{Error, at};
 
 use super::{
     Function, Target,
-    names::{is_name_of, is_of_library, offer},
+    names::{is_name_of, is_of_library, suggest_names},
 };
 use crate::inputs::{self, Sizes};
 
@@ -106,7 +106,8 @@ fn only_one(target: &Target) -> Result<usize, Error> {
         ([one], _) | ([], [one]) => Ok(*one),
         ([], []) => Err(at(
             &target.name,
-            "defines no function that could be tested (main and static functions are not chosen by themselves; name one with --function)",
+            "defines no function that could be tested (main and static functions \
+             are not chosen by themselves; name one with --function)",
         )),
         ([], several) | (several, _) => Err(at(
             &target.name,
@@ -145,8 +146,8 @@ fn listing(target: &Target, which: &[usize], symbols: bool) -> String {
 
 fn unknown(target: &Target, name: &str) -> Error {
     let own = target.functions.iter().filter(|f| !is_of_library(&f.name, &f.file));
-    let offer = offer(own.map(|f| f.name.as_str()), name);
-    at(&target.name, format!("has no function `{name}`; {offer}"))
+    let suggest_names = suggest_names(own.map(|f| f.name.as_str()), name);
+    at(&target.name, format!("has no function `{name}`; {suggest_names}"))
 }
 
 fn check_parameters(target: &Target, f: &Function) -> Result<(), Error> {
@@ -156,7 +157,8 @@ fn check_parameters(target: &Target, f: &Function) -> Result<(), Error> {
             Err(Error::new(format!("`{}` {reason}: there is nothing to search", f.signature())))
         }
         Some(Obstacle::Unsupported(reason)) => Err(Error::new(format!(
-            "`{}` cannot be called without a harness: {reason}; supported are numbers, structures, arrays, strings, pointers to them, and callbacks (or write LLVMFuzzerTestOneInput)",
+            "`{}` cannot be called without a harness: {reason}; supported are numbers, structures, arrays, strings, \
+             pointers to them, and callbacks (or write LLVMFuzzerTestOneInput)",
             f.signature()
         ))),
     }

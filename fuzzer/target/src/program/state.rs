@@ -20,7 +20,7 @@ use penfuzz_abi::{self as abi, variable_flag};
 use super::{Function, Target, environment::is_provided, heap::Heap, mapped::MappedFile, stateless};
 
 /// Maximum number of bytes to restore: copying more takes longer than most functions that a search can handle.
-const MOST: usize = 1 << 26;
+const MAX_RESTORED_BYTES: usize = 1 << 26;
 
 /// A variable that keeps its value between two calls.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub struct SharedState {
     variables: Vec<Variable>,
     is_whole_file: bool,
     is_too_large: bool,
-    keeps_nothing: bool,
+    is_stateless: bool,
     heap: Option<Heap>,
 }
 
@@ -71,12 +71,12 @@ impl SharedState {
     pub fn of(target: &Target, function: &Function) -> Self {
         let mut reached = Reached::default();
         reached.follow(function.record);
-        for maker in function.makers() {
+        for maker in function.constructors() {
             reached.follow(target.functions[maker].record);
         }
         let mut me = Self::default();
         let (_, mut unknown) = split(target, reached.unknown);
-        let is_known = unknown.iter().all(|name| str::from_utf8(name).is_ok_and(stateless::keeps_nothing));
+        let is_known = unknown.iter().all(|name| str::from_utf8(name).is_ok_and(stateless::is_stateless));
         unknown.retain(|name| !str::from_utf8(name).is_ok_and(is_provided));
         me.is_whole_file = has_any(&target.path, &unknown);
         let mut ranges = BTreeSet::new();
@@ -100,8 +100,8 @@ impl SharedState {
         if has_thread_local || me.is_whole_file {
             ranges.extend(thread_local_range(target.base()));
         }
-        me.keeps_nothing = is_known && me.variables.is_empty() && !me.is_whole_file;
-        me.is_too_large = ranges.iter().map(|(_, size)| size).sum::<usize>() > MOST;
+        me.is_stateless = is_known && me.variables.is_empty() && !me.is_whole_file;
+        me.is_too_large = ranges.iter().map(|(_, size)| size).sum::<usize>() > MAX_RESTORED_BYTES;
         if !me.is_too_large {
             // SAFETY: variables and sections of the loaded file.
             me.blocks = ranges.into_iter().filter(|r| r.1 > 0).map(|r| unsafe { Block::new(r) }).collect();
@@ -129,9 +129,9 @@ impl SharedState {
     }
 
     /// Abandons the allocations of the last evaluation, which a fault ended: the heap may be inconsistent or locked.
-    pub fn lose_heap(&self) {
+    pub fn abandon_heap(&self) {
         if let Some(heap) = &self.heap {
-            heap.lose();
+            heap.abandon();
         }
     }
 
@@ -174,10 +174,10 @@ impl SharedState {
     }
 
     /// Are evaluations independent of each other and of the process? They are if the function reaches no variables, and
-    /// of other libraries only functions that keep no state ([`stateless::keeps_nothing`]).
+    /// of other libraries only functions that keep no state ([`stateless::is_stateless`]).
     #[must_use]
-    pub fn keeps_nothing(&self) -> bool {
-        self.keeps_nothing
+    pub fn is_stateless(&self) -> bool {
+        self.is_stateless
     }
 
     /// Is the state too large to be restored?
@@ -254,7 +254,7 @@ impl Reached {
 pub(super) fn variables_of(target: &Target, function: &Function) -> Vec<(&'static abi::Variable, u32)> {
     let mut reached = Reached::default();
     reached.follow(function.record);
-    for first in function.init.into_iter().chain(function.makers()) {
+    for first in function.init.into_iter().chain(function.constructors()) {
         reached.follow(target.functions[first].record);
     }
     let uses = |v: &*const abi::Variable| reached.uses.get(v).copied().unwrap_or_default();
@@ -298,13 +298,13 @@ pub enum Input {
 /// Returns how `function` can read standard input; `None` if it cannot.
 #[must_use]
 pub fn input_of(function: &Function) -> Option<Input> {
-    let names = without_record(function);
+    let names = uninstrumented_symbols(function);
     let has = |of: &[&[u8]]| of.iter().any(|name| names.contains(*name));
     if has(&DESCRIPTOR) { Some(Input::Descriptor) } else { has(&STREAM).then_some(Input::Stream) }
 }
 
 /// The names of functions and variables that `function` can reach and that were not compiled by pen-cc.
-pub(super) fn without_record(function: &Function) -> BTreeSet<Vec<u8>> {
+pub(super) fn uninstrumented_symbols(function: &Function) -> BTreeSet<Vec<u8>> {
     let mut reached = Reached::default();
     reached.follow(function.record);
     reached.unknown
@@ -316,7 +316,7 @@ pub fn undefined(target: &Target, function: &Function) -> Vec<String> {
     let mut reached = Reached::default();
     if !target.undefined.is_empty() {
         reached.follow(function.record);
-        for maker in function.makers() {
+        for maker in function.constructors() {
             reached.follow(target.functions[maker].record);
         }
     }
@@ -350,7 +350,7 @@ fn writable_ranges(target: &Target) -> Vec<(usize, usize)> {
     let base = target.base();
     let all = file.sections().filter(is_of_variables).map(|s| ((base + s.address()) as usize, s.size() as usize));
     let own = (target.state() as usize, size_of::<abi::State>());
-    all.flat_map(|range| without(range, own)).collect()
+    all.flat_map(|range| subtract_range(range, own)).collect()
 }
 
 fn is_of_variables<'a>(section: &impl ObjectSection<'a>) -> bool {
@@ -363,7 +363,7 @@ fn is_of_variables<'a>(section: &impl ObjectSection<'a>) -> bool {
 }
 
 /// Removes the second range from the first, and returns the parts before and after it.
-fn without((start, size): (usize, usize), (hole, hole_size): (usize, usize)) -> Vec<(usize, usize)> {
+fn subtract_range((start, size): (usize, usize), (hole, hole_size): (usize, usize)) -> Vec<(usize, usize)> {
     let (end, hole_end) = (start + size, hole + hole_size);
     if hole_end <= start || end <= hole {
         return vec![(start, size)];
@@ -409,10 +409,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_of_the_runtime_is_left_out() {
-        assert_eq!(without((10, 10), (40, 5)), [(10, 10)]);
-        assert_eq!(without((10, 10), (12, 3)), [(10, 2), (15, 5)]);
-        assert_eq!(without((10, 10), (5, 7)), [(10, 0), (12, 8)]);
-        assert_eq!(without((10, 10), (18, 7)), [(10, 8), (20, 0)]);
+    fn subtract_range_returns_the_parts_around_the_hole() {
+        assert_eq!(subtract_range((10, 10), (40, 5)), [(10, 10)]);
+        assert_eq!(subtract_range((10, 10), (12, 3)), [(10, 2), (15, 5)]);
+        assert_eq!(subtract_range((10, 10), (5, 7)), [(10, 0), (12, 8)]);
+        assert_eq!(subtract_range((10, 10), (18, 7)), [(10, 8), (20, 0)]);
     }
 }

@@ -91,7 +91,7 @@ const OTHERS: [&str; 22] = [
 ];
 
 /// Is this a function of the C library that keeps no state from one call to the next?
-pub(super) fn keeps_nothing(name: &str) -> bool {
+pub(super) fn is_stateless(name: &str) -> bool {
     let of = |list: &[&str], name: &str| list.contains(&name);
     let shorter = name.strip_suffix(['f', 'l']).unwrap_or(name);
     of(&MATHEMATICS, name)
@@ -102,19 +102,19 @@ pub(super) fn keeps_nothing(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::keeps_nothing;
+    use super::is_stateless;
 
     #[test]
-    fn what_keeps_something_is_not_listed() {
+    fn only_stateless_functions_are_listed() {
         for name in
             ["sin", "sinf", "sinl", "fmaf", "modf", "modff", "memset", "__isnanf", "ceil", "ceill", "__signbitl"]
         {
-            assert!(keeps_nothing(name), "{name}");
+            assert!(is_stateless(name), "{name}");
         }
         for name in
             ["lgamma", "rand", "fegetround", "__errno_location", "malloc", "strtok", "memsetf", "signgam", "time", ""]
         {
-            assert!(!keeps_nothing(name), "{name}");
+            assert!(!is_stateless(name), "{name}");
         }
     }
 }

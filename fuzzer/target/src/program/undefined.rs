@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_linker_names_what_it_lacks() {
+    fn undefined_symbols_are_parsed_for_each_linker() {
         let text = "/usr/bin/ld: a.o: in function `f':
 a.c:(.text+0x1b): undefined reference to `helper'
 /usr/bin/ld: a.c:(.text+0x2b): more undefined references to `helper' follow

@@ -24,7 +24,7 @@ pub fn needed(target: &Target, function: &Function) -> Option<BTreeSet<String>> 
     // SAFETY: a record of the loaded file, which is never unloaded.
     work.push(unsafe { (*function.record).unit });
     // SAFETY: as above.
-    work.extend(function.makers().map(|maker| unsafe { (*target.functions[maker].record).unit }));
+    work.extend(function.constructors().map(|maker| unsafe { (*target.functions[maker].record).unit }));
     while let Some(unit) = work.pop() {
         let unit = text(unit);
         if found.contains(unit) {

@@ -52,7 +52,8 @@ fn test(_: &Report, case: &Case) -> String {
     let body = match case.ending {
         Ending::Return => returning(case, integer),
         Ending::Signal { name, must: false } => format!(
-            "{}{}    /* A fault of memory is undefined behaviour: another compiler's program may go on. */\n    raise({name});\n",
+            "{}{}    /* A fault of memory is undefined behaviour: another compiler's program may go on. */\n    \
+             raise({name});\n",
             case.variables,
             bare_call(case, "    ")
         ),
@@ -74,10 +75,11 @@ fn main(report: &Report, cases: &[Case]) -> String {
         };
     }
     let statements = format!(
-        "  Suite *suite = suite_create({name});\n  TCase *tests = tcase_create({name});\n  SRunner *runner;\n  int failed;\n  \
+        "  Suite *suite = suite_create({name});\n  TCase *tests = tcase_create({name});\n  SRunner *runner;\n  \
+         int failed;\n  \
          /* Seconds. */\n  tcase_set_timeout(tests, 60);\n{tests}  suite_add_tcase(suite, tests);\n  runner = \
-         srunner_create(suite);\n  srunner_set_fork_status(runner, CK_FORK);\n  srunner_run_all(runner, CK_NORMAL);\n  failed = \
-         srunner_ntests_failed(runner);\n  srunner_free(runner);\n  return failed != 0;\n"
+         srunner_create(suite);\n  srunner_set_fork_status(runner, CK_FORK);\n  srunner_run_all(runner, CK_NORMAL);\n  \
+         failed = srunner_ntests_failed(runner);\n  srunner_free(runner);\n  return failed != 0;\n"
     );
     common::main(report, &statements)
 }

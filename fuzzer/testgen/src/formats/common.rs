@@ -9,7 +9,7 @@ use penfuzz_report::{
 
 use super::has_children;
 use crate::{
-    cases::{Case, Check, Ending, Kind, in_its_own},
+    cases::{Case, Check, Ending, Kind, with_environment},
     head, not_called,
     prologue::{constants, headers, prologue},
     streams::entry,
@@ -87,7 +87,7 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
     for (i, step) in case.steps.iter().enumerate() {
         out.push_str(&step.variables);
         if step.errno {
-            out.push_str(&step.in_its_environment(case.environment.as_ref(), asserted));
+            out.push_str(&step.call_block(case.environment.as_ref(), asserted));
             continue;
         }
         let checked = step.checks.first().filter(|c| c.expected.is_some()).zip(step.result.as_ref());
@@ -95,7 +95,7 @@ fn steps(case: &Case, asserted: &dyn Fn(&Check) -> String) -> String {
             Some((check, type_name)) => {
                 let name = format!("result{}", i + 1);
                 let called = format!("{type_name} {name} = {}", step.call);
-                out.push_str(&in_its_own(case.environment.as_ref(), "    ", &called));
+                out.push_str(&with_environment(case.environment.as_ref(), "    ", &called));
                 out.push_str(&asserted(&Check { value: name, ..check.clone() }));
             }
             None => out.push_str(&step.statement(case.environment.as_ref(), "    ")),
@@ -109,8 +109,8 @@ fn throwing(case: &Case, type_name: &str) -> String {
     let line = |statements: &str| format!("    {statements}\n");
     let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
     format!(
-        "    const char *difference = \"it returned, and did not throw\";\n{before}    try {{\n      (void){};\n    }} catch (...) \
-         {{\n      difference = penfuzz_thrown_differs({});\n    }}\n{after}",
+        "    const char *difference = \"it returned, and did not throw\";\n{before}    try {{\n      (void){};\n    \
+         }} catch (...) {{\n      difference = penfuzz_thrown_differs({});\n    }}\n{after}",
         case.call,
         string(type_name)
     )
@@ -127,7 +127,7 @@ fn called(case: &Case) -> String {
             None => format!("    (void){call};\n"),
         };
     }
-    case.call_in_its_environment(result.map(String::as_str))
+    case.call_statements(result.map(String::as_str))
 }
 
 /// The assertion of a value; empty if nothing is expected.
@@ -151,8 +151,8 @@ fn difference(check: &Check, expect: &str) -> String {
         Kind::Words(n) => {
             let name = format!("expected_{}", value.trim_start_matches('&'));
             return format!(
-                "    static const unsigned long long {name}[] = {expected};\n    {expect}(penfuzz_words_differ({label}, \
-                 {value}, {name}, {n}));\n"
+                "    static const unsigned long long {name}[] = {expected};\n    \
+                 {expect}(penfuzz_words_differ({label}, {value}, {name}, {n}));\n"
             );
         }
     };
@@ -193,7 +193,7 @@ pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
         }
     };
     let call = bare_call(case, "      ");
-    if case.is_whole_in_child() {
+    if case.runs_whole_in_child() {
         let bare: String = case.steps.iter().map(|step| step.bare(case.environment.as_ref())).collect();
         let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
         return format!(

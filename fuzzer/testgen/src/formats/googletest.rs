@@ -76,7 +76,8 @@ fn test(report: &Report, case: &Case) -> String {
     let (title, name) = (title(case), &case.name);
     if case.own_process {
         return format!(
-            "static void {name}()\n{{\n{}    penfuzz_end_child();\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n{{\n    \
+            "static void {name}()\n{{\n{}    penfuzz_end_child();\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n\
+             {{\n    \
              EXPECT_EXIT({name}(), ::testing::ExitedWithCode(0), \"\");\n}}\n",
             returning(case, integer)
         );
@@ -89,11 +90,12 @@ fn test(report: &Report, case: &Case) -> String {
         Ending::Signal { name, must: true } => (format!("::testing::KilledBySignal({name})"), ""),
         Ending::Signal { name, must: false } => (format!("penfuzz_fault{{{name}}}"), "        raise(SIGKILL);\n"),
     };
-    if case.is_whole_in_child() {
+    if case.runs_whole_in_child() {
         let bare: String = case.steps.iter().map(|step| step.bare(case.environment.as_ref())).collect();
         let (call, raised) = (bare_call(case, "    "), raised.trim_start());
         return format!(
-            "static void {name}()\n{{\n{bare}{}{call}    {raised}\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n{{\n    \
+            "static void {name}()\n{{\n{bare}{}{call}    {raised}\n}}\n\n{title}TEST({suite}DeathTest, test_{name})\n\
+             {{\n    \
              EXPECT_EXIT({name}(), {predicate}, \"\");\n}}\n",
             case.variables
         );

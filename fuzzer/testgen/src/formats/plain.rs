@@ -11,7 +11,7 @@ use penfuzz_report::{
 use super::{Format, Library, has_children};
 use crate::{
     access::is_cxx_program,
-    cases::{Case, Check, Ending, Kind, Step, in_its_own},
+    cases::{Case, Check, Ending, Kind, Step, with_environment},
     head, not_called,
     prologue::{constants, headers, prologue},
     streams::entry,
@@ -88,7 +88,7 @@ fn has_exits(cases: &[Case]) -> bool {
 /// One test as a block of `main`.
 fn block(number: usize, case: &Case) -> String {
     let title = string(&format!("{number}: {}", case.shown));
-    let block = if case.is_whole_in_child() {
+    let block = if case.runs_whole_in_child() {
         format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))
     } else {
         format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
@@ -114,7 +114,7 @@ fn ended_sequence(case: &Case) -> String {
     };
     let steps: String = case.steps.iter().map(|step| step.bare(environment)).collect();
     let variables: String = case.variables.lines().flat_map(|line| ["  ", line, "\n"]).collect();
-    let last = in_its_own(environment, "      ", &format!("(void){}", case.call));
+    let last = with_environment(environment, "      ", &format!("(void){}", case.call));
     format!(
         "    if (penfuzz_in_child()) {{\n{steps}{variables}{last}      penfuzz_returned();\n    }}\n    {check_end};\n"
     )
@@ -123,7 +123,7 @@ fn ended_sequence(case: &Case) -> String {
 /// A call before the last one, with its check.
 fn checked_step(step: &Step, environment: Option<&Environment>) -> String {
     if step.errno {
-        return step.variables.clone() + &step.in_its_environment(environment, &check);
+        return step.variables.clone() + &step.call_block(environment, &check);
     }
     let Some((result, type_name)) = step.checks.first().zip(step.result.as_ref()) else {
         return format!("{}{}", step.variables, step.statement(environment, "    "));
@@ -131,7 +131,7 @@ fn checked_step(step: &Step, environment: Option<&Environment>) -> String {
     if environment.is_none() {
         return step.variables.clone() + &check(&Check { value: step.call.clone(), ..result.clone() });
     }
-    let called = in_its_own(environment, "      ", &format!("result = {}", step.call));
+    let called = with_environment(environment, "      ", &format!("result = {}", step.call));
     format!("{}    {{\n      {type_name} result;\n{called}  {}    }}\n", step.variables, check(result))
 }
 
@@ -165,8 +165,8 @@ fn throwing_call(case: &Case, type_name: &str) -> String {
     let (before, after) = case.environment.as_ref().map_or_else(Default::default, |e| (line(&e.set), line(&e.restore)));
     let (called, expected) = (&case.call, string(type_name));
     format!(
-        "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    }} catch (...) {{\n{after}      \
-         penfuzz_check_thrown({expected});\n    }}\n"
+        "{before}    try {{\n      (void){called};\n{after}      penfuzz_not_thrown({expected});\n    \
+         }} catch (...) {{\n{after}      penfuzz_check_thrown({expected});\n    }}\n"
     )
 }
 
@@ -184,7 +184,7 @@ fn returning_call(case: &Case) -> String {
         };
         return check(&Check { value: case.call.clone(), ..result.clone() }) + &checks(rest);
     }
-    case.call_in_its_environment(case.result.as_deref()) + &checks(&case.checks)
+    case.call_statements(case.result.as_deref()) + &checks(&case.checks)
 }
 
 /// A statement that prints a value and compares it with the expected one, if that is known.
@@ -198,8 +198,8 @@ fn check(check: &Check) -> String {
         Kind::Words(n) => {
             let Some(words) = &check.expected else { return String::new() };
             return format!(
-                "    {{\n      static const unsigned long long expected[] = {words};\n      penfuzz_check_words({label}, \
-                 {value}, expected, {n});\n    }}\n"
+                "    {{\n      static const unsigned long long expected[] = {words};\n      \
+                 penfuzz_check_words({label}, {value}, expected, {n});\n    }}\n"
             );
         }
     };

@@ -20,11 +20,11 @@ const NEWTON_STEPS: u32 = 12;
 const CORRECTIONS: u32 = 70;
 
 /// Maximum number of consecutive corrections that do not reduce the number of differing bits; then the rest is skipped.
-const IN_VAIN: u32 = 3;
+const MAX_NO_GAIN: u32 = 3;
 
 /// The minimum gain that each arm is assumed to have, so that none is excluded: arms without a gain get equal shares of
 /// the evaluations.
-const HOPE: f64 = 0.3;
+const MIN_GAIN: f64 = 0.3;
 
 /// The recent gains and costs of the arms.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Default for Bandit {
 impl Bandit {
     /// Draws an arm with a probability proportional to its gains per evaluation, but at least a minimum for every arm.
     pub(super) fn choose<R: Rand>(&self, rng: &mut R) -> usize {
-        let rate = |i: usize| (self.gains[i] + HOPE) / self.costs[i].max(1.0);
+        let rate = |i: usize| (self.gains[i] + MIN_GAIN) / self.costs[i].max(1.0);
         let sum: f64 = (0..N_ARMS).map(rate).sum();
         let least = sum / (8 * N_ARMS) as f64;
         let mut at = rng.next_float() * (0..N_ARMS).map(|i| rate(i).max(least)).sum::<f64>();
@@ -215,7 +215,7 @@ impl<R: Rand> Walk<'_, R> {
             let bits = wanted.different_bits();
             in_vain = if bits < least { 0 } else { in_vain + 1 };
             least = least.min(bits);
-            if in_vain > IN_VAIN {
+            if in_vain > MAX_NO_GAIN {
                 return Ok(());
             }
             let (slot, x) = (self.numbers[i], &mut self.memory.trial.x);

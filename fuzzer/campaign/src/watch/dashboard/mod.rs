@@ -97,7 +97,7 @@ impl Watcher for Dashboard {
             return;
         }
         self.drawn = Some(at);
-        let now = console::all_shown(now);
+        let now = console::escape_strings(now);
         self.trail.note(&now, at);
         if let Err(e) = self.draw(&now) {
             self.failed = true;

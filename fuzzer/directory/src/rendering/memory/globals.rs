@@ -43,7 +43,7 @@ impl Renderer<'_> {
             }
         }
         let mut memory = Vec::new();
-        self.lead(v.block, 0..self.images[v.block].len(), &mut memory);
+        self.add_pointees(v.block, 0..self.images[v.block].len(), &mut memory);
         let within = |s: &Set| s.place.strip_prefix(name).unwrap_or(&s.place).to_owned();
         let shown = match &sets[..] {
             [] => "unchanged".to_owned(),

@@ -15,7 +15,7 @@ const DEEPEST: usize = 8;
 /// value. C's own number types need none.
 #[must_use]
 pub fn types(model: &Model) -> Vec<TypeId> {
-    let calls = model.sequence.iter().flat_map(|s| s.makers.iter().chain(&s.steps));
+    let calls = model.sequence.iter().flat_map(|s| s.constructors.iter().chain(&s.steps));
     let passed = calls.flat_map(|call| &call.parameters).chain(&model.parameters).map(|(of, _)| *of);
     let behind = model.blocks.iter().skip(1).map(|b| b.element);
     let result = model.result.map(|(of, _)| of);

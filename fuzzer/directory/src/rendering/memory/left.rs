@@ -27,7 +27,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let model = blocks.model();
     let renderer = Renderer::new(function, model, x);
     let mut found = Vec::new();
-    let makers = model.sequence.as_ref().map_or(0, |s| s.makers.len());
+    let makers = model.sequence.as_ref().map_or(0, |s| s.constructors.len());
     let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
     let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && !b.is_owned() && is_made(b.owner);
     for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
@@ -61,7 +61,7 @@ fn returned(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
     let frame = match &model.sequence {
         None => 0,
         Some(sequence) => {
-            let step = blocks.begun().checked_sub(sequence.makers.len() + 1);
+            let step = blocks.begun().checked_sub(sequence.constructors.len() + 1);
             let Some(call) = step.and_then(|k| sequence.steps.get(k)) else { return Vec::new() };
             call.frame
         }

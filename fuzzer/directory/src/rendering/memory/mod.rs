@@ -20,7 +20,7 @@ use penfuzz_target::{
 };
 
 use penfuzz_report::{
-    Arg, CALL, Called, Memory, Object,
+    Arg, CALL, CallStart, Memory, Object,
     c_text::{identifier, string_of},
     literal,
 };
@@ -57,13 +57,13 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
         return own.into_iter().chain(environment).collect();
     };
     let mut all: Vec<Arg> = environment.collect();
-    for (m, call) in sequence.makers.iter().enumerate() {
-        let called = Called { maker: Some(m), object: Some(renderer.object(sequence, m)) };
+    for (m, call) in sequence.constructors.iter().enumerate() {
+        let called = CallStart { maker: Some(m), object: Some(renderer.object(sequence, m)) };
         all.push(beginning(&call.f, "first", called));
-        all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, Owner::Maker(m)));
+        all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, Owner::Constructor(m)));
     }
     for (k, call) in sequence.steps.iter().enumerate().take(sequence.len(x)) {
-        all.push(beginning(&call.f, &format!("call {}", k + 1), Called::default()));
+        all.push(beginning(&call.f, &format!("call {}", k + 1), CallStart::default()));
         let owner = if sequence.count.is_some() { Owner::Step(k) } else { Owner::Shared };
         all.extend(renderer.of_call(&call.f, &call.parameters, call.frame, owner));
         if owner != Owner::Shared {
@@ -79,7 +79,7 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
 }
 
 /// The entry that precedes the arguments of a call of a sequence.
-fn beginning(function: &Function, which: &str, called: Called) -> Arg {
+fn beginning(function: &Function, which: &str, called: CallStart) -> Arg {
     Arg {
         name: function.name.clone(),
         type_name: CALL.to_owned(),
@@ -127,7 +127,7 @@ impl<'a> Renderer<'a> {
 
     /// The object that maker `m` makes.
     fn object(&self, sequence: &Sequence, m: usize) -> Object {
-        let (handle, call) = (&sequence.handles[m], &sequence.makers[m]);
+        let (handle, call) = (&sequence.handles[m], &sequence.constructors[m]);
         let (block, parameter) = match (call.fills, handle.out) {
             (Some((block, parameter)), _) => (Some(block), Some(parameter)),
             (None, Some(block)) => {
@@ -151,14 +151,14 @@ impl<'a> Renderer<'a> {
         let Some(sequence) = &self.model.sequence else { return String::new() };
         match sequence.handles[m].out {
             Some(block) => self.names[block].clone(),
-            None => named(self.function, self.model, &sequence.handles[m].path, Owner::Maker(m)),
+            None => named(self.function, self.model, &sequence.handles[m].path, Owner::Constructor(m)),
         }
     }
 
     /// Whether the block is an object that a maker initializes, or a pointer that a maker stores.
     fn is_made(&self, block: usize) -> bool {
         let Some(sequence) = &self.model.sequence else { return false };
-        sequence.makers.iter().any(|m| m.fills.is_some_and(|(b, _)| b == block))
+        sequence.constructors.iter().any(|m| m.fills.is_some_and(|(b, _)| b == block))
             || sequence.handles.iter().any(|h| h.out == Some(block))
     }
 
@@ -198,7 +198,7 @@ impl<'a> Renderer<'a> {
                     layout: self.layout(of),
                 };
                 let mut all = Vec::new();
-                self.lead(block, at..at + t.size, &mut all);
+                self.add_pointees(block, at..at + t.size, &mut all);
                 all.push(memory);
                 Arg {
                     hex: own.to_owned(),
@@ -213,7 +213,7 @@ impl<'a> Renderer<'a> {
 
     fn pointer_argument(&self, block: usize, at: usize) -> Arg {
         let mut memory = Vec::new();
-        self.lead(block, at..at + 8, &mut memory);
+        self.add_pointees(block, at..at + 8, &mut memory);
         let expression = self.address(block, at).unwrap_or_else(|| "0".to_owned());
         let shown = match memory.last() {
             // The expression of a file contains its text.
@@ -228,14 +228,14 @@ impl<'a> Renderer<'a> {
 
     /// Appends the variables that the pointers in a part of a block refer to, each after those that it refers to
     /// itself.
-    fn lead(&self, block: usize, part: core::ops::Range<usize>, into: &mut Vec<Memory>) {
+    fn add_pointees(&self, block: usize, part: core::ops::Range<usize>, into: &mut Vec<Memory>) {
         let pointers = self.model.blocks[block].pointers.iter().filter(|p| part.contains(&p.at));
         for p in pointers.filter(|p| !self.model.is_null(p, self.x)) {
             match p.target {
                 Target::Block(to) if self.is_made(to) => {}
-                Target::Block(to) if self.is_literal(to) => self.lead(to, 0..self.images[to].len(), into),
+                Target::Block(to) if self.is_literal(to) => self.add_pointees(to, 0..self.images[to].len(), into),
                 Target::Block(to) => {
-                    self.lead(to, 0..self.images[to].len(), into);
+                    self.add_pointees(to, 0..self.images[to].len(), into);
                     into.push(self.memory(to));
                 }
                 Target::Name(f) => into.push(self.name_of(self.model.files[f])),
@@ -406,7 +406,7 @@ fn variable(function: &Function, model: &Model, block: &Block) -> String {
 
 fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String {
     let maker = match (owner, &model.sequence) {
-        (Owner::Maker(m), Some(sequence)) => sequence.makers.get(m),
+        (Owner::Constructor(m), Some(sequence)) => sequence.constructors.get(m),
         _ => None,
     };
     let own = maker.and_then(|call| {
@@ -429,7 +429,7 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
 fn prefix(owner: Owner) -> String {
     match owner {
         Owner::Shared => String::new(),
-        Owner::Maker(m) => format!("{}_", "0".repeat(m + 1)),
+        Owner::Constructor(m) => format!("{}_", "0".repeat(m + 1)),
         Owner::Step(k) => format!("{}_", k + 1),
     }
 }

@@ -22,7 +22,7 @@ const MOST_LEADS: usize = 16;
 
 /// An input that covers a new branch without saturating one yet: a start point that is not in the corpus.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Pending {
+pub struct PendingInput {
     /// The input.
     pub bytes: Vec<u8>,
     /// The branches that it was the first to cover.
@@ -67,7 +67,7 @@ pub struct Saturation {
     unconfirmed: BTreeMap<u32, u32>,
     saturated: Vec<bool>,
     /// Inputs that wait for their branches to become saturated.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingInput>,
     /// Increases at every change, so that others notice changes cheaply.
     pub generation: u64,
     component: Vec<u32>,
@@ -332,12 +332,12 @@ impl Saturation {
     }
 
     /// Gives a branch up. Returns the pending inputs that saturate a branch now that it counts as saturated.
-    pub fn give_up(&mut self, branch: usize) -> Vec<Pending> {
+    pub fn give_up(&mut self, branch: usize) -> Vec<PendingInput> {
         self.give_up_all(&[branch])
     }
 
     /// Gives several branches up at once, so that the consequences are computed only once.
-    pub fn give_up_all(&mut self, branches: &[usize]) -> Vec<Pending> {
+    pub fn give_up_all(&mut self, branches: &[usize]) -> Vec<PendingInput> {
         let before = self.changes.len();
         for branch in branches.iter().copied() {
             if !self.covered[branch] && !core::mem::replace(&mut self.given_up[branch], true) {
@@ -354,7 +354,7 @@ impl Saturation {
     }
 
     /// Removes and returns the pending inputs of which a branch is saturated by now.
-    pub fn promote(&mut self) -> Vec<Pending> {
+    pub fn promote(&mut self) -> Vec<PendingInput> {
         let saturated = &self.saturated;
         let (ready, waiting) = core::mem::take(&mut self.pending)
             .into_iter()

@@ -76,13 +76,13 @@ fn a_loop_is_saturated_as_a_whole() {
 fn giving_up_releases_what_waited_and_its_pending_inputs() {
     let mut s = set(2, &[(0, 1), (2, 0), (3, 0)]);
     s.cover(&[0, 2, 1], false);
-    s.pending.push(Pending { bytes: vec![1], covers: vec![0, 2] });
+    s.pending.push(PendingInput { bytes: vec![1], covers: vec![0, 2] });
     assert_eq!(s.give_up(3).len(), 1);
     assert!(s.is_saturated(0) && s.is_saturated(2) && s.is_done());
 }
 
 #[test]
-fn what_is_only_behind_a_given_up_branch_does_not_hold_its_ancestors() {
+fn branches_only_after_a_given_up_branch_do_not_block_saturation() {
     // 0 -> site 1; branch 2 -> site 2. 2 is given up, so 4 and 5 cannot be reached.
     let mut s = set(3, &[(0, 1), (2, 2)]);
     s.cover(&[0, 3], false);
@@ -100,7 +100,7 @@ fn covering_a_given_up_branch_takes_the_verdict_back() {
 }
 
 #[test]
-fn what_leads_to_a_site_is_told_with_the_sites_between() {
+fn leads_are_listed_with_the_number_of_sites_between() {
     // 0 -> site 1, 2 -> site 2; 1 and 3 return. Nothing leads to site 3, and both its branches lead to site 2.
     let s = set(4, &[(0, 1), (2, 2), (6, 2), (7, 2)]);
     assert_eq!(s.leads(5), [(0, 1), (2, 0)]);

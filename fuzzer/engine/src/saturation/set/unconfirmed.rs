@@ -91,7 +91,7 @@ impl Saturation {
     }
 
     /// Removes and returns the pending inputs that saturate a branch since branches were set aside.
-    pub fn take_ready(&mut self) -> Vec<super::Pending> {
+    pub fn take_ready(&mut self) -> Vec<super::PendingInput> {
         if core::mem::take(&mut self.has_ready) { self.promote() } else { Vec::new() }
     }
 }

@@ -23,14 +23,14 @@ use super::syntax::{self, Item, Location, MOST};
 
 /// The conditionals in scope, with their places in the source.
 #[derive(Debug)]
-pub struct Names<'a> {
+pub struct Conditionals<'a> {
     target: &'a Target,
     /// Indices of the conditionals in scope, ordered by place.
     sites: Vec<usize>,
     has_one_file: bool,
 }
 
-impl<'a> Names<'a> {
+impl<'a> Conditionals<'a> {
     /// Collects the conditionals in `scope`.
     #[must_use]
     pub fn new(target: &'a Target, scope: &Scope) -> Self {
@@ -112,7 +112,7 @@ impl<'a> Names<'a> {
         }
         match found[..] {
             [one] => Ok(one),
-            [] => Err(Error::new(self.none_there(text, place, &in_file, &on_line))),
+            [] => Err(Error::new(self.no_conditional_message(text, place, &in_file, &on_line))),
             _ => Err(Error::new(format!(
                 "`{text}`: there are {} conditionals; choose one of {}",
                 found.len(),
@@ -121,7 +121,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn none_there(&self, text: &str, place: &Location, in_file: &[usize], on_line: &[usize]) -> String {
+    fn no_conditional_message(&self, text: &str, place: &Location, in_file: &[usize], on_line: &[usize]) -> String {
         if !on_line.is_empty() {
             let places: Vec<String> = on_line.iter().map(|s| self.place(self.target.sites[*s].first_branch)).collect();
             return format!("`{text}`: no conditional in that column; there are {}", list(&places));
@@ -136,7 +136,7 @@ impl<'a> Names<'a> {
         format!("`{text}`: no conditional in scope is on line {}; the nearest are on {}", place.line, list(&near))
     }
 
-    /// The text of a branch that [`Names::parse`] accepts.
+    /// The text of a branch that [`Conditionals::parse`] accepts.
     #[must_use]
     pub fn text(&self, branch: usize) -> String {
         let site = &self.target.sites[self.target.site_of(branch)];
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
         format!("{file}{}:{}{ordinal}", site.line, site.column)
     }
 
-    /// The text of a step that [`Names::parse`] accepts.
+    /// The text of a step that [`Conditionals::parse`] accepts.
     #[must_use]
     pub fn step(&self, step: Step) -> String {
         match step {
@@ -176,7 +176,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The text of a sequence of branches that [`Names::parse`] accepts. Repeated branches are written once, with their
+    /// The text of a sequence of branches that [`Conditionals::parse`] accepts. Repeated branches are written once, with their
     /// number. After `room` items follows `…`.
     #[must_use]
     pub fn path(&self, branches: &[u32], room: usize) -> String {

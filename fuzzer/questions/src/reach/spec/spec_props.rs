@@ -37,11 +37,11 @@ fn nearly() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn no_text_panics_and_what_is_written_is_read_back() {
+fn no_text_panics_and_printed_paths_parse_back() {
     let target = target();
     let function = 0;
     let scope = Scope::new(&target, function, ScopeKind::All, Goals::Branches);
-    let names = Names::new(&target, &scope);
+    let names = Conditionals::new(&target, &scope);
     let branches: Vec<u32> = (0u32..).zip(names.branches()).filter(|(_, is)| *is).map(|(b, _)| b).collect();
     assert!(branches.len() > 4, "the fixture has conditionals");
 

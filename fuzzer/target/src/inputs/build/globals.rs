@@ -5,7 +5,7 @@ use penfuzz_mutators::group::Length;
 use super::Builder;
 use crate::{
     inputs::{
-        draft::{Draft, Way},
+        block_builder::{BlockBuilder, PointerFacts},
         model::Variable,
         types::{Form, TypeId},
     },
@@ -32,28 +32,28 @@ impl Builder<'_> {
             _ => (of, 1),
         };
         let stride = self.types[element].size.max(1);
-        let mut draft = Draft::new(element, stride, global.name.clone());
-        draft.block.capacity = n;
-        draft.block.length = Length::Fixed(n);
-        (draft.block.is_output, draft.block.initial) = (is_result, global.content());
-        draft.first_slot = self.n_slots();
+        let mut block_builder = BlockBuilder::new(element, stride, global.name.clone());
+        block_builder.block.capacity = n;
+        block_builder.block.length = Length::Fixed(n);
+        (block_builder.block.is_output, block_builder.block.initial) = (is_result, global.content());
+        block_builder.first_slot = self.n_slots();
         let begun = self.size;
         // Memory behind a pointer that cannot be built is no error at this depth: the pointer is null.
-        let way = Way { depth: 1, ..Way::default() };
+        let way = PointerFacts { depth: 1, ..PointerFacts::default() };
         for i in (0..n).take_while(|_| !is_result) {
             let (slots, before) = (self.n_slots(), self.size);
             let path = if n == 1 && element == of { global.name.clone() } else { format!("{}[{i}]", global.name) };
-            self.place(&mut draft, element, i * stride, &path, &way)
+            self.place(&mut block_builder, element, i * stride, &path, &way)
                 .map_err(|why| format!("the variable `{}` cannot be an input ({why})", global.name))?;
-            if draft.is_full {
+            if block_builder.is_full {
                 break;
             }
-            (draft.per_element, draft.slotted) = (self.n_slots() - slots, i + 1);
+            (block_builder.per_element, block_builder.slotted) = (self.n_slots() - slots, i + 1);
             let per_element = self.size - before;
             // The block is full if another element of this size does not fit.
-            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+            block_builder.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
-        let block = self.finish_block(draft, &Way::default());
+        let block = self.finish_block(block_builder, &PointerFacts::default());
         Ok(Variable { global: global.clone(), block })
     }
 }

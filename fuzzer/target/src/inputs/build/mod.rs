@@ -14,11 +14,11 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    draft::{Draft, Made, Need, Pending, Way},
+    block_builder::{BlockBuilder, BlockNeed, PendingPointer, PointeeKind, PointerFacts},
+    constraints::ArgConstraints,
     extended,
     model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
     paths::{any_index, element_path, join},
-    said::Said,
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, TypeId, Types},
 };
@@ -43,7 +43,7 @@ pub(super) use objects::Elements;
 pub(super) struct Builder<'a> {
     pub types: Types,
     sizes: &'a Sizes,
-    said: &'a Said,
+    constraints: &'a ArgConstraints,
     slots: Vec<Slot>,
     size: usize,
     /// Each group with the number of its block.
@@ -55,7 +55,7 @@ pub(super) struct Builder<'a> {
     ranges: Vec<(usize, Domain)>,
     /// Paths of numbers, with the indices of their slots.
     numbers: Vec<(String, usize)>,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingPointer>,
     byte: Option<TypeId>,
     /// The call that the blocks under construction belong to.
     owner: Owner,
@@ -74,11 +74,11 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(types: Types, sizes: &'a Sizes, said: &'a Said) -> Self {
+    pub fn new(types: Types, sizes: &'a Sizes, constraints: &'a ArgConstraints) -> Self {
         Self {
             types,
             sizes,
-            said,
+            constraints,
             slots: Vec::new(),
             size: 0,
             groups: Vec::new(),
@@ -125,8 +125,8 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the slot that decides whether a pointer is null; `None` if the input is full.
-    pub fn null_slot(&mut self, draft: &mut Draft) -> Option<Slot> {
-        self.slot(draft, Kind::Bool)
+    pub fn null_slot(&mut self, block_builder: &mut BlockBuilder) -> Option<Slot> {
+        self.slot(block_builder, Kind::Bool)
     }
 
     /// Number of slots so far.
@@ -141,18 +141,18 @@ impl<'a> Builder<'a> {
 
     /// Adds a block of zeros without bytes in an input; returns its number.
     pub fn zero_block(&mut self, element: TypeId, path: &str) -> usize {
-        let mut draft = Draft::new(element, self.types[element].size.max(1), path.to_owned());
-        draft.block.is_output = true;
-        self.finish_block(draft, &Way::default())
+        let mut block_builder = BlockBuilder::new(element, self.types[element].size.max(1), path.to_owned());
+        block_builder.block.is_output = true;
+        self.finish_block(block_builder, &PointerFacts::default())
     }
 
     /// Merges a frame into the first block.
-    pub fn finish_into_first(&mut self, draft: Draft) {
+    pub fn finish_into_first(&mut self, block_builder: BlockBuilder) {
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = 0);
         let first = &mut self.blocks[0];
-        first.copies.extend(draft.block.copies);
-        first.converted.extend(draft.block.converted);
-        first.pointers.extend(draft.block.pointers);
+        first.copies.extend(block_builder.block.copies);
+        first.converted.extend(block_builder.block.converted);
+        first.pointers.extend(block_builder.block.pointers);
         first.copies.sort_by_key(|c| c.to);
         first.converted.sort_by_key(|c| c.to);
         first.pointers.sort_by_key(|p| p.at);
@@ -160,26 +160,33 @@ impl<'a> Builder<'a> {
 
     /// Places a value of type `of` at offset `at` of a block: adds slots for its numbers, and pending pointers. Returns
     /// an error if the value cannot be built from numbers.
-    pub fn place(&mut self, draft: &mut Draft, of: TypeId, at: usize, path: &str, way: &Way) -> Result<(), String> {
+    pub fn place(
+        &mut self,
+        block_builder: &mut BlockBuilder,
+        of: TypeId,
+        at: usize,
+        path: &str,
+        way: &PointerFacts,
+    ) -> Result<(), String> {
         match self.types[of].form.clone() {
             Form::Number(number) => {
-                self.place_number(draft, number, at, path);
+                self.place_number(block_builder, number, at, path);
                 Ok(())
             }
-            Form::Struct(members) => self.place_members(draft, of, &members, at, path, way),
-            Form::Library(class) => self.place_object(draft, &class, at, path, way),
+            Form::Struct(members) => self.place_members(block_builder, of, &members, at, path, way),
+            Form::Library(class) => self.place_object(block_builder, &class, at, path, way),
             Form::Union(members) => {
                 // The largest member has all bytes of the others.
                 let largest = members.iter().max_by_key(|m| self.types[m.of].size);
-                largest.map_or(Ok(()), |m| self.place(draft, m.of, at, &join(path, &m.name), way))
+                largest.map_or(Ok(()), |m| self.place(block_builder, m.of, at, &join(path, &m.name), way))
             }
             Form::Array(element, n) => {
                 let stride = self.types[element].size;
                 let fit = (MAX_MEMBER / stride.max(1)).max(1);
                 (0..n.min(MAX_ELEMENTS).min(fit))
-                    .try_for_each(|i| self.place(draft, element, at + i * stride, &format!("{path}[{i}]"), way))
+                    .try_for_each(|i| self.place(block_builder, element, at + i * stride, &format!("{path}[{i}]"), way))
             }
-            Form::Pointer(to) => self.place_pointer(draft, of, to, at, path, way),
+            Form::Pointer(to) => self.place_pointer(block_builder, of, to, at, path, way),
             Form::Incomplete => Err("it has no definition in the target".to_owned()),
             Form::Void | Form::Function(_) | Form::Other => {
                 Err("values of this type are not made of numbers".to_owned())
@@ -189,12 +196,12 @@ impl<'a> Builder<'a> {
 
     fn place_members(
         &mut self,
-        draft: &mut Draft,
+        block_builder: &mut BlockBuilder,
         of: TypeId,
         members: &[super::types::Member],
         at: usize,
         path: &str,
-        way: &Way,
+        way: &PointerFacts,
     ) -> Result<(), String> {
         if let Some(why) = self.closed(of) {
             return Err(why.to_owned());
@@ -204,14 +211,20 @@ impl<'a> Builder<'a> {
             if m.bits > 0 {
                 let (first, end) = ((m.offset / 8).max(bytes), (m.offset + m.bits).div_ceil(8));
                 for byte in first..end {
-                    self.place_number(draft, Number::Plain(Kind::U8), at + byte, &format!("{path}.bits{byte}"));
+                    self.place_number(block_builder, Number::Plain(Kind::U8), at + byte, &format!("{path}.bits{byte}"));
                 }
                 bytes = bytes.max(end);
                 continue;
             }
             let absent = way.absent.clone();
-            let way = Way { nullable: m.nullable, depth: way.depth, is_const: way.is_const, absent, ..Way::default() };
-            self.place(draft, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
+            let way = PointerFacts {
+                nullable: m.nullable,
+                depth: way.depth,
+                is_const: way.is_const,
+                absent,
+                ..PointerFacts::default()
+            };
+            self.place(block_builder, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
         }
         Ok(())
     }
@@ -241,8 +254,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn place_number(&mut self, draft: &mut Draft, number: Number, at: usize, path: &str) {
-        if draft.is_full || draft.block.is_output {
+    fn place_number(&mut self, block_builder: &mut BlockBuilder, number: Number, at: usize, path: &str) {
+        if block_builder.is_full || block_builder.block.is_output {
             return;
         }
         let (kind, form) = match number {
@@ -252,42 +265,42 @@ impl<'a> Builder<'a> {
             Number::F80 => (Kind::F64, Some(self.form_of_extended(path))),
             Number::F128 => (Kind::F64, Some(Conversion::F128)),
             Number::Wide { signed } => {
-                self.place_number(draft, Number::Plain(Kind::U64), at, path);
+                self.place_number(block_builder, Number::Plain(Kind::U64), at, path);
                 (if signed { Kind::I64 } else { Kind::U64 }, None)
             }
         };
         let at = if matches!(number, Number::Wide { .. }) { at + 8 } else { at };
         let is_extended = form == Some(Conversion::Extended);
         if is_extended && self.size + extended::SIZE > self.limits.0 {
-            draft.is_full = true;
+            block_builder.is_full = true;
             return;
         }
-        let Some(slot) = self.slot(draft, kind) else { return };
+        let Some(slot) = self.slot(block_builder, kind) else { return };
         self.numbers.push((path.to_owned(), self.slots.len() - 1));
         self.owners.push(self.owner);
-        match (form, draft.block.copies.last_mut()) {
-            (Some(form), _) => draft.block.converted.push(Converted { from: slot.offset, to: at, form }),
+        match (form, block_builder.block.copies.last_mut()) {
+            (Some(form), _) => block_builder.block.converted.push(Converted { from: slot.offset, to: at, form }),
             (None, Some(last)) if last.to + last.size == at && last.from + last.size == slot.offset => {
                 last.size += kind.size();
             }
-            (None, _) => draft.block.copies.push(Copy { from: slot.offset, to: at, size: kind.size() }),
+            (None, _) => block_builder.block.copies.push(Copy { from: slot.offset, to: at, size: kind.size() }),
         }
         if is_extended {
-            self.slot(draft, Kind::I16);
-            self.slot(draft, Kind::U16);
+            self.slot(block_builder, Kind::I16);
+            self.slot(block_builder, Kind::U16);
         }
     }
 
     /// A number with a range constraint stays a `double`, because the extra bits of [`extended`] could leave the range.
     fn form_of_extended(&self, path: &str) -> Conversion {
-        let is_in_range = self.said.domain(path, Kind::F64).is_some();
+        let is_in_range = self.constraints.domain(path, Kind::F64).is_some();
         if is_in_range { Conversion::F80 } else { Conversion::Extended }
     }
 
     /// Adds a slot; `None` if the input is full.
-    fn slot(&mut self, draft: &mut Draft, kind: Kind) -> Option<Slot> {
+    fn slot(&mut self, block_builder: &mut BlockBuilder, kind: Kind) -> Option<Slot> {
         if self.size + kind.size() > self.limits.0 {
-            draft.is_full = true;
+            block_builder.is_full = true;
             return None;
         }
         let slot = Slot { kind, offset: self.size };
@@ -297,25 +310,25 @@ impl<'a> Builder<'a> {
     }
 
     /// Finishes a block and returns its number.
-    pub fn finish_block(&mut self, mut draft: Draft, way: &Way) -> usize {
+    pub fn finish_block(&mut self, mut block_builder: BlockBuilder, way: &PointerFacts) -> usize {
         let number = self.blocks.len();
-        draft.block.owner = self.owner;
+        block_builder.block.owner = self.owner;
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = number);
-        let is_array = draft.block.capacity > 1 || draft.block.is_string || !way.absent.is_empty();
-        if number > 0 && is_array && draft.per_element > 0 && draft.slotted > 0 {
+        let is_array = block_builder.block.capacity > 1 || block_builder.block.is_string || !way.absent.is_empty();
+        if number > 0 && is_array && block_builder.per_element > 0 && block_builder.slotted > 0 {
             let group = Group {
-                first: draft.first_slot,
-                per_element: draft.per_element,
-                capacity: draft.slotted,
-                length: Length::Fixed(draft.block.capacity),
-                is_string: draft.block.is_string,
+                first: block_builder.first_slot,
+                per_element: block_builder.per_element,
+                capacity: block_builder.slotted,
+                length: Length::Fixed(block_builder.block.capacity),
+                is_string: block_builder.block.is_string,
                 absent: way.absent.clone(),
             };
             self.groups.push((number, group));
         }
-        draft.block.converted.sort_by_key(|c| c.to);
-        draft.block.pointers.sort_by_key(|p| p.at);
-        self.blocks.push(draft.block);
+        block_builder.block.converted.sort_by_key(|c| c.to);
+        block_builder.block.pointers.sort_by_key(|p| p.at);
+        self.blocks.push(block_builder.block);
         number
     }
 
@@ -341,10 +354,10 @@ impl<'a> Builder<'a> {
         if rounding {
             self.slots.push(Slot { kind: Kind::Rounding, offset: self.size });
         }
-        let domain = |(path, i): &(String, usize)| Some((*i, self.said.domain(path, self.slots[*i].kind)?));
+        let domain = |(path, i): &(String, usize)| Some((*i, self.constraints.domain(path, self.slots[*i].kind)?));
         let mut domains: Vec<_> = self.numbers.iter().filter_map(domain).collect();
-        let is_said = |slot: usize| domains.iter().any(|(i, _)| *i == slot);
-        let others: Vec<_> = self.ranges.iter().filter(|(i, _)| !is_said(*i)).copied().collect();
+        let is_constrained = |slot: usize| domains.iter().any(|(i, _)| *i == slot);
+        let others: Vec<_> = self.ranges.iter().filter(|(i, _)| !is_constrained(*i)).copied().collect();
         domains.extend(others);
         domains.sort_by_key(|(i, _)| *i);
         let layout = Layout::of_slots(self.slots)

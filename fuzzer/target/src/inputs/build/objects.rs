@@ -7,7 +7,7 @@ use penfuzz_mutators::{domain::Domain, group::Length, view::Kind};
 
 use super::{Builder, Leads, MAX_BLOCK};
 use crate::inputs::{
-    draft::{Draft, Made, Need, Pending, Way},
+    block_builder::{BlockBuilder, BlockNeed, PendingPointer, PointeeKind, PointerFacts},
     library::Class,
     model::Pointer,
     paths::{any_index, joined_call},
@@ -64,29 +64,29 @@ impl Builder<'_> {
     /// Places an object at an offset of a block.
     pub(in crate::inputs) fn place_object(
         &mut self,
-        draft: &mut Draft,
+        block_builder: &mut BlockBuilder,
         class: &Class,
         at: usize,
         path: &str,
-        way: &Way,
+        way: &PointerFacts,
     ) -> Result<(), String> {
         let object = path.trim_start_matches('*');
         if let Class::Optional { value, at: inner, flag } = class {
-            self.place_number(draft, Number::Plain(Kind::Bool), at + flag, &joined_call(object, "has_value"));
+            self.place_number(block_builder, Number::Plain(Kind::Bool), at + flag, &joined_call(object, "has_value"));
             let value_path = if matches!(self.types[*value].form, Form::Struct(_) | Form::Union(_)) {
                 format!("{object}->")
             } else {
                 format!("*{object}")
             };
-            return self.place(draft, *value, at + inner, &value_path, way);
+            return self.place(block_builder, *value, at + inner, &value_path, way);
         }
-        let is_full = draft.is_full || self.blocks.len() + self.pending.len() >= self.limits.2;
+        let is_full = block_builder.is_full || self.blocks.len() + self.pending.len() >= self.limits.2;
         if is_full || way.depth > super::MAX_DEPTH {
-            place_empty(draft, class, at);
+            place_empty(block_builder, class, at);
             return Ok(());
         }
-        let elements = self.elements(draft, class, at, object, way);
-        let is_by_value = draft.block.path.is_empty();
+        let elements = self.elements(block_builder, class, at, object, way);
+        let is_by_value = block_builder.block.path.is_empty();
         let is_const = match class {
             Class::View { is_const, .. } => *is_const,
             // No caller sees what the callee writes to a copy.
@@ -96,7 +96,7 @@ impl Builder<'_> {
             Class::Vector { begin, .. } | Class::String { begin, .. } | Class::View { begin, .. } => *begin,
             Class::Optional { .. } => return Ok(()),
         };
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingPointer {
             block: usize::MAX,
             at: at + begin,
             to: class.element(),
@@ -104,16 +104,23 @@ impl Builder<'_> {
             is_reference: false,
             path: joined_call(object, "data"),
             null: None,
-            made: Made::Memory,
-            way: Way { absent: way.absent.clone(), depth: way.depth, ..Way::default() },
+            made: PointeeKind::Memory,
+            way: PointerFacts { absent: way.absent.clone(), depth: way.depth, ..PointerFacts::default() },
             elements: Some(Box::new(elements)),
-            need: Need::Within,
+            need: BlockNeed::Within,
         });
         Ok(())
     }
 
     /// Determines the number of elements of the object.
-    fn elements(&mut self, draft: &mut Draft, class: &Class, at: usize, object: &str, way: &Way) -> Elements {
+    fn elements(
+        &mut self,
+        block_builder: &mut BlockBuilder,
+        class: &Class,
+        at: usize,
+        object: &str,
+        way: &PointerFacts,
+    ) -> Elements {
         let made = |capacity, rule, origin| Elements {
             object: object.to_owned(),
             class: class.clone(),
@@ -127,8 +134,8 @@ impl Builder<'_> {
         }
         let stride = self.types[class.element()].size.max(1);
         let (generic, size_path) = (any_index(object), joined_call(object, "size"));
-        let given = self.said.size(&generic, stride, self.limits.1);
-        let is_text = given.is_some() && self.said.is_string(&generic);
+        let given = self.constraints.size(&generic, stride, self.limits.1);
+        let is_text = given.is_some() && self.constraints.is_string(&generic);
         let origin = if given.is_some() { Origin::Given } else { Origin::Declared };
         if let Some(size) = given.as_ref().filter(|_| !is_text) {
             return made(size.capacity, size.length.clone(), origin);
@@ -140,15 +147,15 @@ impl Builder<'_> {
             (true, false) => INNER_ELEMENTS,
             (true, true) => INNER_CHARACTERS,
         };
-        let said = self.said.greatest(&size_path).or(given.map(|size| size.capacity - 1));
-        let most = said.unwrap_or(most).min(usize::from(u16::MAX));
-        self.place_size(draft, &size_path, most);
+        let constraints = self.constraints.greatest(&size_path).or(given.map(|size| size.capacity - 1));
+        let most = constraints.unwrap_or(most).min(usize::from(u16::MAX));
+        self.place_size(block_builder, &size_path, most);
         made(most, Rule::Linear(size_path, 1, 0), origin)
     }
 
     /// Adds the number of elements to the input. It is copied to no block.
-    fn place_size(&mut self, draft: &mut Draft, path: &str, most: usize) {
-        if self.slot(draft, Kind::U16).is_none() {
+    fn place_size(&mut self, block_builder: &mut BlockBuilder, path: &str, most: usize) {
+        if self.slot(block_builder, Kind::U16).is_none() {
             return;
         }
         let index = self.slots.len() - 1;
@@ -158,10 +165,14 @@ impl Builder<'_> {
     }
 
     /// Builds the block of the elements of an object.
-    pub(in crate::inputs) fn follow_elements(&mut self, p: &Pending, elements: &Elements) -> Result<usize, String> {
+    pub(in crate::inputs) fn follow_elements(
+        &mut self,
+        p: &PendingPointer,
+        elements: &Elements,
+    ) -> Result<usize, String> {
         let (element, stride) = (p.to, self.types[p.to].size.max(1));
-        let mut draft = Draft::new(element, stride, p.path.clone());
-        let b = &mut draft.block;
+        let mut block_builder = BlockBuilder::new(element, stride, p.path.clone());
+        let b = &mut block_builder.block;
         let behind = usize::from(elements.is_terminated());
         b.capacity = elements.capacity + behind;
         b.length = Length::Fixed(b.capacity);
@@ -174,32 +185,48 @@ impl Builder<'_> {
         b.is_const = p.is_const;
         b.is_terminated = elements.is_terminated();
         b.part_of = Some(elements.class.clone());
-        draft.first_slot = self.slots.len();
-        let way = Way { depth: p.way.depth + 1, is_const: p.is_const, absent: p.way.absent.clone(), ..Way::default() };
-        self.fill_elements(&mut draft, elements, &way).map_err(|why| {
+        block_builder.first_slot = self.slots.len();
+        let way = PointerFacts {
+            depth: p.way.depth + 1,
+            is_const: p.is_const,
+            absent: p.way.absent.clone(),
+            ..PointerFacts::default()
+        };
+        self.fill_elements(&mut block_builder, elements, &way).map_err(|why| {
             format!("`{}` has elements of type `{}` ({why})", elements.object, self.types[element].name)
         })?;
-        Ok(self.finish_block(draft, &p.way))
+        Ok(self.finish_block(block_builder, &p.way))
     }
 
-    fn fill_elements(&mut self, draft: &mut Draft, elements: &Elements, way: &Way) -> Result<(), String> {
-        let (element, begun) = (draft.block.element, self.size);
+    fn fill_elements(
+        &mut self,
+        block_builder: &mut BlockBuilder,
+        elements: &Elements,
+        way: &PointerFacts,
+    ) -> Result<(), String> {
+        let (element, begun) = (block_builder.block.element, self.size);
         let has_objects = self.has_objects(element, 0);
         for i in 0..elements.capacity {
-            let (slots, before, was_full) = (self.slots.len(), self.size, draft.is_full);
+            let (slots, before, was_full) = (self.slots.len(), self.size, block_builder.is_full);
             if was_full && !has_objects {
                 return Ok(());
             }
             // In a full block, objects are still placed, without elements, because zeros are no valid string.
-            self.place(draft, element, i * draft.block.stride, &format!("{}[{i}]", elements.object), way)?;
-            if draft.is_full {
+            self.place(
+                block_builder,
+                element,
+                i * block_builder.block.stride,
+                &format!("{}[{i}]", elements.object),
+                way,
+            )?;
+            if block_builder.is_full {
                 continue;
             }
-            draft.per_element = self.slots.len() - slots;
-            draft.slotted = i + 1;
+            block_builder.per_element = self.slots.len() - slots;
+            block_builder.slotted = i + 1;
             let per_element = self.size - before;
             // The block is full if another element of this size does not fit.
-            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+            block_builder.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
         Ok(())
     }
@@ -218,9 +245,9 @@ impl Builder<'_> {
 }
 
 /// Places an object without elements. A vector or a view without elements is all zeros.
-fn place_empty(draft: &mut Draft, class: &Class, at: usize) {
+fn place_empty(block_builder: &mut BlockBuilder, class: &Class, at: usize) {
     if let Class::String { begin, room, .. } = class {
         // A short string has its characters in the object, where a long string has the size of its memory.
-        draft.block.pointers.push(Pointer { at: at + begin, target: Leads::Own(at + room), null: None });
+        block_builder.block.pointers.push(Pointer { at: at + begin, target: Leads::Own(at + room), null: None });
     }
 }

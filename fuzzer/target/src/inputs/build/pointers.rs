@@ -10,8 +10,8 @@ use penfuzz_abi::type_flag;
 use penfuzz_mutators::{group::Length, view::Kind};
 
 use super::{
-    BYTES, Builder, Draft, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Made, Need, Number, Origin, Pending, Pointer, Rule,
-    STRING, Size, Stub, TypeId, Way, any_index, element_path,
+    BYTES, BlockBuilder, BlockNeed, Builder, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Number, Origin, PendingPointer,
+    PointeeKind, Pointer, PointerFacts, Rule, STRING, Size, Stub, TypeId, any_index, element_path,
 };
 
 /// Maximum pointer depth of memory that calls have shown to be needed.
@@ -22,27 +22,27 @@ const MAX_UNMADE: usize = 1024;
 impl Builder<'_> {
     pub(super) fn place_pointer(
         &mut self,
-        draft: &mut Draft,
+        block_builder: &mut BlockBuilder,
         pointer: TypeId,
         to: TypeId,
         at: usize,
         path: &str,
-        way: &Way,
+        way: &PointerFacts,
     ) -> Result<(), String> {
         let (is_const, is_reference) =
             (self.types[pointer].has(type_flag::CONST), self.types[pointer].has(type_flag::REFERENCE));
         if let Form::Function(result) = self.types[to].form {
             let slot = match self.types[result].form {
-                Form::Number(Number::Plain(kind)) => self.slot(draft, kind),
+                Form::Number(Number::Plain(kind)) => self.slot(block_builder, kind),
                 _ => None,
             };
-            draft.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
+            block_builder.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
             self.stubs.push(Stub { path: path.to_owned(), result, slot });
             return Ok(());
         }
-        let made = self.made_behind(to, path, way);
+        let made = self.pointee_kind(to, path, way);
         let why = match self.types[to].form {
-            _ if made != Made::Memory => None,
+            _ if made != PointeeKind::Memory => None,
             Form::Incomplete => Some("what it points to has no definition in the target"),
             Form::Other => Some("what it points to is not made of numbers"),
             _ => self.closed(to),
@@ -51,29 +51,30 @@ impl Builder<'_> {
         let is_beyond = self.is_beyond(way.depth, is_needed);
         // A pointer that may be null, such as the end of a list, needs no such block.
         let is_unmade = is_beyond && self.finds_needed && !way.nullable && way.depth < MAX_NEEDED_DEPTH;
-        let is_unmade = is_unmade && made == Made::Memory && self.blocks.len() + self.pending.len() < MAX_UNMADE;
+        let is_unmade = is_unmade && made == PointeeKind::Memory && self.blocks.len() + self.pending.len() < MAX_UNMADE;
         if is_beyond && !is_unmade || why.is_some() {
             // The memory behind a parameter is required. At a greater depth the program may work without it.
             if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
                 return Err(why.to_owned());
             }
-            draft.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
+            block_builder.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
             return Ok(());
         }
-        let null = if way.nullable && !is_reference { self.slot(draft, Kind::Bool) } else { None };
+        let null = if way.nullable && !is_reference { self.slot(block_builder, Kind::Bool) } else { None };
         let mut absent = way.absent.clone();
         absent.extend(null);
-        let way = Way { absent, is_output: way.is_output && !is_const, ..way.clone() };
+        let way = PointerFacts { absent, is_output: way.is_output && !is_const, ..way.clone() };
         let path = path.to_owned();
         // The number of the block that contains the pointer is known when that block is finished.
         let block = usize::MAX;
         let need = match (is_needed, is_unmade) {
-            (true, _) => Need::Shown,
-            (false, true) => Need::Open,
-            (false, false) => Need::Within,
+            (true, _) => BlockNeed::Shown,
+            (false, true) => BlockNeed::Open,
+            (false, false) => BlockNeed::Within,
         };
-        let pending = Pending { block, at, to, is_const, is_reference, path, null, made, way, elements: None, need };
-        let place = if is_needed { self.pending.iter().position(Pending::can_wait) } else { None };
+        let pending =
+            PendingPointer { block, at, to, is_const, is_reference, path, null, made, way, elements: None, need };
+        let place = if is_needed { self.pending.iter().position(PendingPointer::can_wait) } else { None };
         self.pending.insert(place.unwrap_or(self.pending.len()), pending);
         Ok(())
     }
@@ -94,7 +95,7 @@ impl Builder<'_> {
         while let Some(p) = self.pending.pop_front() {
             let (from, at, null) = (p.block, p.at, p.null);
             let target = match p.made {
-                Made::Memory => match &p.elements {
+                PointeeKind::Memory => match &p.elements {
                     Some(elements) => {
                         let block = self.follow_elements(&p, elements)?;
                         self.blocks[from].pointers.extend(elements.others(block));
@@ -102,8 +103,8 @@ impl Builder<'_> {
                     }
                     None => Leads::Block(self.follow(&p)?),
                 },
-                Made::Stream => Leads::Stream(self.add_file(&p)),
-                Made::Name => Leads::Name(self.add_file(&p)),
+                PointeeKind::Stream => Leads::Stream(self.add_file(&p)),
+                PointeeKind::Name => Leads::Name(self.add_file(&p)),
             };
             let pointers = &mut self.blocks[from].pointers;
             pointers.push(Pointer { at, target, null });
@@ -112,7 +113,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn follow(&mut self, p: &Pending) -> Result<usize, String> {
+    fn follow(&mut self, p: &PendingPointer) -> Result<usize, String> {
         let is_void = matches!(self.types[p.to].form, Form::Void);
         let element = if is_void { self.byte_type() } else { p.to };
         let stride = self.types[element].size.max(1);
@@ -120,14 +121,14 @@ impl Builder<'_> {
         let generic = any_index(&p.path);
         // A constraint on a container applies to its elements.
         let is_object = matches!(self.types[element].form, Form::Library(_));
-        let given = || self.said.size(&generic, stride, self.limits.1).filter(|_| !is_object);
+        let given = || self.constraints.size(&generic, stride, self.limits.1).filter(|_| !is_object);
         let size = self.sizes.get(&generic).cloned().or_else(given).unwrap_or_else(|| self.default_size(p, element));
-        if p.need == Need::Open {
-            return Ok(self.put_off(p, element, size));
+        if p.need == BlockNeed::Open {
+            return Ok(self.deferred(p, element, size));
         }
-        let mut draft = Draft::new(element, stride, p.path.clone());
+        let mut block_builder = BlockBuilder::new(element, stride, p.path.clone());
         let has_objects = self.has_objects(element, 0);
-        let b = &mut draft.block;
+        let b = &mut block_builder.block;
         b.capacity = size.capacity;
         b.length = Length::Fixed(size.capacity);
         b.rule = size.length;
@@ -138,9 +139,9 @@ impl Builder<'_> {
         b.is_const = p.is_const;
         // A declared `char a[4]` is four characters, and a pointer without an index leads to one character.
         let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
-        b.is_string = is_text && !b.is_output && size.capacity > 1 && self.said.may_be_string(&generic);
-        draft.first_slot = self.slots.len();
-        let way = Way {
+        b.is_string = is_text && !b.is_output && size.capacity > 1 && self.constraints.may_be_string(&generic);
+        block_builder.first_slot = self.slots.len();
+        let way = PointerFacts {
             depth: p.way.depth + 1,
             declared: None,
             is_single: false,
@@ -149,25 +150,25 @@ impl Builder<'_> {
             ..p.way.clone()
         };
         let begun = self.size;
-        for i in 0..draft.block.capacity {
+        for i in 0..block_builder.block.capacity {
             let (slots, before) = (self.slots.len(), self.size);
-            let path = element_path(&p.path, i, draft.block.capacity, &self.types[element].form);
-            self.place(&mut draft, element, i * stride, &path, &way)
+            let path = element_path(&p.path, i, block_builder.block.capacity, &self.types[element].form);
+            self.place(&mut block_builder, element, i * stride, &path, &way)
                 .map_err(|why| format!("`{}` leads to a `{}` ({why})", p.path, self.types[element].name))?;
-            if draft.is_full {
+            if block_builder.is_full {
                 break;
             }
-            draft.per_element = self.slots.len() - slots;
-            draft.slotted = i + 1;
+            block_builder.per_element = self.slots.len() - slots;
+            block_builder.slotted = i + 1;
             let per_element = self.size - before;
             // The block is full if another element of this size does not fit.
-            draft.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
+            block_builder.is_full = self.size + per_element > (begun + self.limits.1).min(self.limits.0);
         }
-        Ok(self.finish_block(draft, &p.way))
+        Ok(self.finish_block(block_builder, &p.way))
     }
 
     /// The default size of a block, from its type and its pointer alone.
-    fn default_size(&self, p: &Pending, element: TypeId) -> Size {
+    fn default_size(&self, p: &PendingPointer, element: TypeId) -> Size {
         let stride = self.types[element].size.max(1);
         let is_char = self.types[element].has(type_flag::CHAR);
         let is_void = matches!(self.types[p.to].form, Form::Void);
@@ -183,13 +184,13 @@ impl Builder<'_> {
     }
 
     /// Builds a block without elements. A call that needs an element faults there.
-    fn put_off(&mut self, p: &Pending, element: TypeId, size: Size) -> usize {
-        let mut draft = Draft::new(element, self.types[element].size.max(1), p.path.clone());
-        draft.block.capacity = 0;
-        draft.block.length = Length::Fixed(0);
-        draft.block.origin = Origin::Assumed;
-        draft.block.put_off = Some(size);
-        self.finish_block(draft, &p.way)
+    fn deferred(&mut self, p: &PendingPointer, element: TypeId, size: Size) -> usize {
+        let mut block_builder = BlockBuilder::new(element, self.types[element].size.max(1), p.path.clone());
+        block_builder.block.capacity = 0;
+        block_builder.block.length = Length::Fixed(0);
+        block_builder.block.origin = Origin::Assumed;
+        block_builder.block.deferred = Some(size);
+        self.finish_block(block_builder, &p.way)
     }
 
     /// The element type of untyped memory.

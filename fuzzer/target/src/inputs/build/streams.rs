@@ -11,7 +11,7 @@ use penfuzz_mutators::{
 use super::{Builder, Leads};
 use crate::{
     inputs::{
-        draft::{Draft, Made, Pending, Way},
+        block_builder::{BlockBuilder, PendingPointer, PointeeKind, PointerFacts},
         model::{File, Nondet, Pointer},
         sizes::Rule,
         types::{Form, Number, TypeId},
@@ -40,8 +40,8 @@ impl Builder<'_> {
     pub(in crate::inputs) fn add_nondet(&mut self, source: Source) -> Nondet {
         let type_name = source.function.trim_start_matches("__VERIFIER_nondet_");
         let element = self.types.add_kind(source.kind, type_name);
-        let draft = Draft::new(element, source.kind.size(), source.function.clone());
-        let block = self.fill(draft, source.kind, RESULTS);
+        let block_builder = BlockBuilder::new(element, source.kind.size(), source.function.clone());
+        let block = self.fill(block_builder, source.kind, RESULTS);
         Nondet { source, block }
     }
 
@@ -60,35 +60,35 @@ impl Builder<'_> {
             let (block, _) = self.add_text(&format!("{}[{i}]", f.parameters[1].name), ARGUMENT, rule, None);
             pointers.push(Pointer { at: 8 * i, target: Leads::Block(block), null: None });
         }
-        let mut list = Draft::new(element, 8, f.parameters[1].name.clone());
+        let mut list = BlockBuilder::new(element, 8, f.parameters[1].name.clone());
         list.block.capacity = ARGUMENTS + 2;
         list.block.length = Length::Fixed(ARGUMENTS + 2);
         list.block.rule = Rule::Linear(argc.name.clone(), 1, 1);
         list.block.pointers = pointers;
-        let list = self.finish_block(list, &Way::default());
+        let list = self.finish_block(list, &PointerFacts::default());
         self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(list), null: None });
         if let Some((_, at)) = parameters.get(2) {
-            let mut envp = Draft::new(element, 8, f.parameters[2].name.clone());
+            let mut envp = BlockBuilder::new(element, 8, f.parameters[2].name.clone());
             envp.block.is_output = true;
-            let envp = self.finish_block(envp, &Way::default());
+            let envp = self.finish_block(envp, &PointerFacts::default());
             self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(envp), null: None });
         }
     }
 
     /// What a pointer leads to: memory, a stream, or the name of a file.
-    pub(in crate::inputs) fn made_behind(&self, to: TypeId, path: &str, way: &Way) -> Made {
+    pub(in crate::inputs) fn pointee_kind(&self, to: TypeId, path: &str, way: &PointerFacts) -> PointeeKind {
         let t = &self.types[to];
         if matches!(t.name.as_str(), "struct _IO_FILE" | "_IO_FILE") {
-            return Made::Stream;
+            return PointeeKind::Stream;
         }
-        let is_named = way.names_file && self.said.may_be_file(path) || self.said.file(path).is_some();
-        if is_named && t.has(type_flag::CHAR) { Made::Name } else { Made::Memory }
+        let is_named = way.names_file && self.constraints.may_be_file(path) || self.constraints.file(path).is_some();
+        if is_named && t.has(type_flag::CHAR) { PointeeKind::Name } else { PointeeKind::Memory }
     }
 
     /// Builds the block of the text of a file; returns the index of the file.
-    pub(in crate::inputs) fn add_file(&mut self, p: &Pending) -> usize {
-        let room = self.said.file(&p.path).unwrap_or(FILE) + 1;
-        let missing = (p.made == Made::Name).then_some(Kind::Bool);
+    pub(in crate::inputs) fn add_file(&mut self, p: &PendingPointer) -> usize {
+        let room = self.constraints.file(&p.path).unwrap_or(FILE) + 1;
+        let missing = (p.made == PointeeKind::Name).then_some(Kind::Bool);
         let (block, missing) = self.add_text(&p.path, room, Rule::Full, missing);
         self.files.push(File { block, missing });
         self.files.len() - 1
@@ -97,22 +97,22 @@ impl Builder<'_> {
     /// Builds a block of characters. A number of the kind `before` precedes it in the input.
     fn add_text(&mut self, path: &str, room: usize, rule: Rule, before: Option<Kind>) -> (usize, Option<Slot>) {
         let element = self.types.add_character();
-        let mut draft = Draft::new(element, 1, path.to_owned());
-        (draft.block.is_string, draft.block.rule) = (true, rule);
-        let before = before.and_then(|kind| self.slot(&mut draft, kind));
-        (self.fill(draft, Kind::U8, room), before)
+        let mut block_builder = BlockBuilder::new(element, 1, path.to_owned());
+        (block_builder.block.is_string, block_builder.block.rule) = (true, rule);
+        let before = before.and_then(|kind| self.slot(&mut block_builder, kind));
+        (self.fill(block_builder, Kind::U8, room), before)
     }
 
     /// Adds `n` numbers to a block, and finishes it.
-    fn fill(&mut self, mut draft: Draft, kind: Kind, n: usize) -> usize {
-        (draft.block.capacity, draft.block.length) = (n, Length::Fixed(n));
-        draft.block.is_const = true;
-        (draft.first_slot, draft.per_element) = (self.slots.len(), 1);
-        let path = draft.block.path.clone();
+    fn fill(&mut self, mut block_builder: BlockBuilder, kind: Kind, n: usize) -> usize {
+        (block_builder.block.capacity, block_builder.block.length) = (n, Length::Fixed(n));
+        block_builder.block.is_const = true;
+        (block_builder.first_slot, block_builder.per_element) = (self.slots.len(), 1);
+        let path = block_builder.block.path.clone();
         for i in 0..n {
-            self.place_number(&mut draft, Number::Plain(kind), i * kind.size(), &format!("{path}[{i}]"));
+            self.place_number(&mut block_builder, Number::Plain(kind), i * kind.size(), &format!("{path}[{i}]"));
         }
-        draft.slotted = self.slots.len() - draft.first_slot;
-        self.finish_block(draft, &Way::default())
+        block_builder.slotted = self.slots.len() - block_builder.first_slot;
+        self.finish_block(block_builder, &PointerFacts::default())
     }
 }

@@ -4,7 +4,7 @@
 use super::model::Report;
 
 /// The largest line, column, count of branches or size of a structure: that of a C `int`.
-const MOST: usize = i32::MAX as usize;
+const MAX_INT: usize = i32::MAX as usize;
 
 /// The largest count of evaluations: the sum of two does not overflow.
 const MOST_EVALUATIONS: u64 = u64::MAX / 2;
@@ -13,7 +13,7 @@ const MOST_EVALUATIONS: u64 = u64::MAX / 2;
 const MOST_SECONDS: f64 = 1e17;
 
 /// Describes the first value that no campaign could have written, as a clause; `None` if the report is valid.
-pub(super) fn nonsense(report: &Report) -> Option<String> {
+pub(super) fn inconsistency(report: &Report) -> Option<String> {
     counts(report).or_else(|| sites(report)).or_else(|| tests(report))
 }
 
@@ -31,7 +31,7 @@ fn counts(report: &Report) -> Option<String> {
             return Some(format!("{n} branches are `{name}`, of {} in all", b.total));
         }
     }
-    if b.total > MOST {
+    if b.total > MAX_INT {
         return Some(format!("it has {} branches", b.total));
     }
     if !(0.0..=MOST_SECONDS).contains(&report.seconds) {
@@ -42,14 +42,14 @@ fn counts(report: &Report) -> Option<String> {
 
 fn sites(report: &Report) -> Option<String> {
     let lines = report.sites.iter().flat_map(|s| [s.line, s.column]).chain([report.signature.line]);
-    if let Some(line) = lines.into_iter().find(|n| *n as usize > MOST) {
+    if let Some(line) = lines.into_iter().find(|n| *n as usize > MAX_INT) {
         return Some(format!("a site is on line or column {line}"));
     }
     let spent = report.sites.iter().flat_map(|s| &s.branches).map(|b| b.evaluations);
     if let Some(n) = spent.into_iter().find(|n| *n > MOST_EVALUATIONS) {
         return Some(format!("{n} evaluations were spent on a branch"));
     }
-    let size = report.signature.parameters.iter().map(|p| p.size).find(|size| *size > MOST);
+    let size = report.signature.parameters.iter().map(|p| p.size).find(|size| *size > MAX_INT);
     size.map(|size| format!("a parameter has {size} bytes"))
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::super::{example, json};
 
     #[test]
-    fn what_no_campaign_writes_is_named() {
+    fn invalid_values_are_reported() {
         let parse = |edit: &dyn Fn(&mut super::Report)| {
             let mut report = example::report();
             edit(&mut report);

@@ -17,7 +17,7 @@ use crate::program::{Function, Target, globals, names};
 
 /// How a constructor returns the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ConstructionKind {
     /// It returns a pointer to the object.
     Result,
     /// It stores a pointer to the object where this parameter points to.
@@ -28,28 +28,28 @@ pub enum Way {
 
 /// A constructor: a function that creates objects of some type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Maker {
+pub struct Constructor {
     /// Index of the function in the target.
     pub function: usize,
     /// How it returns the object.
-    pub way: Way,
+    pub way: ConstructionKind,
 }
 
 /// Typical parts of the names of constructors.
 const WORDS: [&str; 6] = ["new", "create", "init", "alloc", "open", "make"];
 
 /// The structure or class that a pointer leads to, and whether it must not be written.
-pub(super) struct Led<'a> {
+pub(super) struct PointeeObject<'a> {
     pub name: &'a CStr,
     pub of: &'a abi::Type,
     pub is_const: bool,
 }
 
 /// The structure or class that a pointer leads to; `None` for other types.
-pub(super) fn led<'a>(record: *const abi::Type) -> Option<Led<'a>> {
+pub(super) fn pointee_object<'a>(record: *const abi::Type) -> Option<PointeeObject<'a>> {
     let (to, is_const) = pointee(record)?;
     let is_object = matches!(to.kind, type_kind::STRUCT | type_kind::UNION | type_kind::INCOMPLETE | type_kind::OTHER);
-    (is_object && !to.name.is_null()).then(|| Led {
+    (is_object && !to.name.is_null()).then(|| PointeeObject {
         // SAFETY: a constant of the loaded file.
         name: unsafe { CStr::from_ptr(to.name) },
         of: to,
@@ -72,31 +72,32 @@ pub(super) fn is_callback(record: *const abi::Type) -> bool {
 
 /// How `g` constructs objects of the type with this name; `None` if it does not. Functions that initialise memory count
 /// only if `in_place` is set, or if they are constructors of C++.
-pub(super) fn way_of(g: &Function, name: &CStr, in_place: bool) -> Option<Way> {
-    let is_own = |record| led(record).is_some_and(|l| l.name == name && !name.is_empty());
+pub(super) fn construction_kind(g: &Function, name: &CStr, in_place: bool) -> Option<ConstructionKind> {
+    let is_own = |record| pointee_object(record).is_some_and(|l| l.name == name && !name.is_empty());
     if g.result_pointer().is_some_and(is_own) {
-        return Some(Way::Result);
+        return Some(ConstructionKind::Result);
     }
     let shapes = g.shapes();
     let is_out =
         |record| pointee(record).is_some_and(|(inner, is_const)| !is_const && is_own(core::ptr::from_ref(inner)));
     if let Some(i) = shapes.iter().position(|s| is_out(s.record)) {
-        return Some(Way::Out(i));
+        return Some(ConstructionKind::Out(i));
     }
     let is_abstract = |of: &abi::Type| of.flags & type_flag::ABSTRACT != 0;
-    let fills =
-        |record| led(record).is_some_and(|l| l.name == name && !l.is_const && l.of.size > 0 && !is_abstract(l.of));
-    let is_filled = in_place || is_constructor(g);
-    shapes.iter().position(|s| fills(s.record)).filter(|_| is_filled && !name.is_empty()).map(Way::InPlace)
+    let fills = |record| {
+        pointee_object(record).is_some_and(|l| l.name == name && !l.is_const && l.of.size > 0 && !is_abstract(l.of))
+    };
+    let is_filled = in_place || is_cpp_constructor(g);
+    shapes.iter().position(|s| fills(s.record)).filter(|_| is_filled && !name.is_empty()).map(ConstructionKind::InPlace)
 }
 
 /// Whether `g` is a constructor of C++, that is, a member function with the name of its class.
-pub(super) fn is_constructor(g: &Function) -> bool {
+pub(super) fn is_cpp_constructor(g: &Function) -> bool {
     let Some(class) = g
         .shapes()
         .first()
         .filter(|_| g.parameters.first().is_some_and(|p| p.name == "this"))
-        .and_then(|s| led(s.record))
+        .and_then(|s| pointee_object(s.record))
     else {
         return false;
     };
@@ -120,10 +121,10 @@ fn is_visible(g: &Function, f: &Function) -> bool {
 
 /// Whether the arguments of `g` besides the object can be built. They may need constructors themselves if `levels` is
 /// above 0.
-fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr, levels: usize) -> bool {
+fn can_call(target: &Target, f: &Function, g: &Function, maker: ConstructionKind, name: &CStr, levels: usize) -> bool {
     let own = match maker {
-        Way::Result => None,
-        Way::Out(i) | Way::InPlace(i) => Some(i),
+        ConstructionKind::Result => None,
+        ConstructionKind::Out(i) | ConstructionKind::InPlace(i) => Some(i),
     };
     let is_fine = |(i, (p, shape)): (usize, (&crate::program::Parameter, &crate::program::function::Shape))| {
         if Some(i) == own {
@@ -134,7 +135,7 @@ fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr
         if p.type_name == "..." || matches!(record.kind, type_kind::OTHER | type_kind::INCOMPLETE) {
             return false;
         }
-        let Some(object) = led(shape.record) else { return true };
+        let Some(object) = pointee_object(shape.record) else { return true };
         if object.name == name
             || ["struct _IO_FILE", "_IO_FILE", "struct __va_list_tag"]
                 .iter()
@@ -151,14 +152,15 @@ fn can_call(target: &Target, f: &Function, g: &Function, maker: Way, name: &CStr
 /// Finds the function of the target that constructs objects of this type for tests of `f`. Functions with a typical
 /// name come first, then those that are no base object constructors, then those with few parameters. `levels` is the
 /// maximum nesting of constructors for the parameters of constructors.
-pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Maker> {
+pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Constructor> {
     let candidate = |(function, g): (usize, &Function)| {
-        let way = way_of(g, name, false).filter(|_| is_visible(g, f) && !names::is_of_library(&g.name, &g.file))?;
-        can_call(target, f, g, way, name, levels).then_some(Maker { function, way })
+        let way = construction_kind(g, name, false)
+            .filter(|_| is_visible(g, f) && !names::is_of_library(&g.name, &g.file))?;
+        can_call(target, f, g, way, name, levels).then_some(Constructor { function, way })
     };
-    let rank = |m: &Maker| {
+    let rank = |m: &Constructor| {
         let g = &target.functions[m.function];
-        (!has_name_of_maker(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
+        (!has_constructor_name(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
     };
     let all = candidates(target, name).iter().map(|i| (*i, &target.functions[*i])).filter_map(candidate);
     all.min_by_key(rank)
@@ -166,10 +168,10 @@ pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) ->
 
 /// Indices of the functions whose results or parameters lead to a type of this name.
 fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
-    let index = target.makers.get_or_init(|| {
+    let index = target.constructors.get_or_init(|| {
         let mut index: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (i, g) in target.functions.iter().enumerate() {
-            let behind = |record| led(record).or_else(|| led(pointee(record)?.0));
+            let behind = |record| pointee_object(record).or_else(|| pointee_object(pointee(record)?.0));
             let records = g.shapes().into_iter().map(|s| s.record).chain(g.result_pointer());
             for object in records.filter_map(behind) {
                 let all = index.entry(object.name.to_bytes().to_vec()).or_default();
@@ -186,9 +188,11 @@ fn candidates<'a>(target: &'a Target, name: &CStr) -> &'a [usize] {
 /// The names of the functions that could construct an object that `f` modifies: candidates for `--init`.
 #[must_use]
 pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
-    let makes = |i: usize| f.makers().any(|maker| maker == i);
+    let makes = |i: usize| f.constructors().any(|maker| maker == i);
     let mut found: Vec<String> = Vec::new();
-    for object in f.shapes().iter().filter_map(|s| led(s.record)).filter(|o| !o.is_const && !is_constructor(f)) {
+    for object in
+        f.shapes().iter().filter_map(|s| pointee_object(s.record)).filter(|o| !o.is_const && !is_cpp_constructor(f))
+    {
         let one = |i: &&usize| is_initialiser(target, f, &target.functions[**i], object.name) && !makes(**i);
         for i in candidates(target, object.name).iter().filter(one).take(MOST_NAMED) {
             let name = &target.functions[*i].name;
@@ -203,13 +207,14 @@ pub fn initialisers(target: &Target, f: &Function) -> Vec<String> {
 /// Maximum number of initialisers that are listed for each object.
 const MOST_NAMED: usize = 4;
 
-fn has_name_of_maker(g: &Function) -> bool {
+fn has_constructor_name(g: &Function) -> bool {
     let lower = g.name.to_lowercase();
-    is_constructor(g) || WORDS.iter().any(|w| lower.contains(w))
+    is_cpp_constructor(g) || WORDS.iter().any(|w| lower.contains(w))
 }
 
 fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
-    let way = way_of(g, name, true).filter(|_| has_name_of_maker(g) && is_visible(g, f) && !is_base_constructor(g));
+    let way = construction_kind(g, name, true)
+        .filter(|_| has_constructor_name(g) && is_visible(g, f) && !is_base_constructor(g));
     way.is_some_and(|way| can_call(target, f, g, way, name, 1))
 }
 
@@ -273,13 +278,13 @@ fn named(target: &Target, f: &Function, name: &str) -> Result<usize, String> {
         let own = target.functions.iter().filter(|g| !names::is_of_library(&g.name, &g.file));
         return Err(format!(
             "--init: there is no function `{name}`; {}",
-            names::offer(own.map(|g| g.name.as_str()), name)
+            names::suggest_names(own.map(|g| g.name.as_str()), name)
         ));
     };
-    let objects: Vec<Led> = f.shapes().iter().filter_map(|s| led(s.record)).collect();
+    let objects: Vec<PointeeObject> = f.shapes().iter().filter_map(|s| pointee_object(s.record)).collect();
     let fits = |i: &usize| {
         let g = &target.functions[*i];
-        is_visible(g, f) && objects.iter().any(|o| way_of(g, o.name, true).is_some())
+        is_visible(g, f) && objects.iter().any(|o| construction_kind(g, o.name, true).is_some())
     };
     let mut fitting: Vec<usize> = all.iter().copied().filter(fits).collect();
     if fitting.len() > 1 && fitting.iter().any(|i| !is_base_constructor(&target.functions[*i])) {

@@ -26,9 +26,9 @@ struct Tried {
 
 /// Expected and found points per area.
 #[derive(Debug, Default)]
-pub(super) struct Duds([HashMap<u64, Tried>; SIZES]);
+pub(super) struct RejectedAreas([HashMap<u64, Tried>; SIZES]);
 
-impl Duds {
+impl RejectedAreas {
     /// Records a window with this expected number of points and number of points found.
     pub fn note(&mut self, areas: Areas, expected: f64, found: usize) {
         if expected < NONE && found == 0 {
@@ -56,17 +56,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dud_is_where_much_was_expected_and_nothing_found() {
-        let mut duds = Duds::default();
+    fn areas_with_too_few_found_points_are_rejected() {
+        let mut rejected_areas = RejectedAreas::default();
         for _ in 0..9 {
-            duds.note([1, 0], 1.0, 0);
-            duds.note([2, 0], 1.0, 1);
+            rejected_areas.note([1, 0], 1.0, 0);
+            rejected_areas.note([2, 0], 1.0, 1);
         }
-        assert_eq!([[1, 0], [2, 0], [3, 0]].map(|areas| duds.has(areas)), [true, false, false]);
+        assert_eq!([[1, 0], [2, 0], [3, 0]].map(|areas| rejected_areas.has(areas)), [true, false, false]);
         for area in 10..50 {
-            duds.note([area, 5], 1.0, 0);
+            rejected_areas.note([area, 5], 1.0, 0);
         }
-        assert!(duds.has([51, 5]), "no part of the large area had anything");
-        assert!(!duds.has([51, 0]), "in this one something was found");
+        assert!(rejected_areas.has([51, 5]), "no part of the large area had anything");
+        assert!(!rejected_areas.has([51, 0]), "in this one something was found");
     }
 }

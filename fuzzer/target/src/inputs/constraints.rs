@@ -1,7 +1,7 @@
 //! Constraints on arguments: `a: array[n+1]`, `s: string[..32]`, `x: -90..90`, `y: finite`.
 //!
-//! 1. [`Statement::parse`] parses one constraint without knowing the function.
-//! 2. [`say`] checks the constraints against the inputs of a function and stores them there. A size in a constraint is
+//! 1. [`ArgConstraint::parse`] parses one constraint without knowing the function.
+//! 2. [`apply_constraints`] checks the constraints against the inputs of a function and stores them there. A size in a constraint is
 //!    neither assumed nor probed, and an access out of its bounds is a crash. Ranges become the
 //!    [domains](penfuzz_mutators::domain) of the layout.
 
@@ -27,14 +27,15 @@ use crate::program::{Function, Target, names};
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// The possible constraints, for messages.
-const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, string[..32], file[..256], a range as -90..90, and finite";
+const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, \
+                        string[..32], file[..256], a range as -90..90, and finite";
 
 /// The end of the path of the elements of a container. Constraints name the container itself.
 const DATA: &str = ".data()";
 
 /// The domain that a constraint gives to an argument.
 #[derive(Debug, Clone, PartialEq)]
-enum Domains {
+enum ConstraintDomain {
     /// Number of elements.
     Array(usize),
     /// Range of the number of elements of a container.
@@ -51,12 +52,12 @@ enum Domains {
 
 /// One constraint on one argument.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statement {
+pub struct ArgConstraint {
     path: String,
-    domain: Domains,
+    domain: ConstraintDomain,
 }
 
-impl Statement {
+impl ArgConstraint {
     /// Parses `NAME: DOMAIN`.
     ///
     /// # Errors
@@ -73,11 +74,11 @@ impl Statement {
         let parsed = if let Some(size) = within(domain, "array") {
             Self::array(size)?
         } else if let Some(size) = within(domain, "string") {
-            Self::up_to(size).map(Domains::Text)
+            Self::up_to(size).map(ConstraintDomain::Text)
         } else if let Some(size) = within(domain, "file") {
-            Self::up_to(size).filter(|n| *n < MAX_BLOCK).map(Domains::File)
+            Self::up_to(size).filter(|n| *n < MAX_BLOCK).map(ConstraintDomain::File)
         } else if domain == "finite" || domain.contains("..") {
-            Some(Domains::Numbers(Range::parse(domain)?))
+            Some(ConstraintDomain::Numbers(Range::parse(domain)?))
         } else {
             None
         };
@@ -85,18 +86,18 @@ impl Statement {
         Ok(Self { path, domain })
     }
 
-    fn array(size: &str) -> Result<Option<Domains>, String> {
+    fn array(size: &str) -> Result<Option<ConstraintDomain>, String> {
         if size.contains("..") {
             let (first, last) = size.split_once("..").unwrap_or_default();
             let range = if first.is_empty() { format!("0..{last}") } else { size.to_owned() };
-            return Range::parse(&range).map(Domains::Between).map(Some);
+            return Range::parse(&range).map(ConstraintDomain::Between).map(Some);
         }
         Ok(match rule(size) {
-            Some(Ok(rule)) => Some(Domains::Following(rule)),
+            Some(Ok(rule)) => Some(ConstraintDomain::Following(rule)),
             Some(Err(n)) => {
                 let fits = usize::try_from(n).ok().filter(|n| (1..=MOST_ELEMENTS).contains(n));
                 let n = fits.ok_or_else(|| format!("an array has 1 to {MOST_ELEMENTS} elements, not {n}"))?;
-                Some(Domains::Array(n))
+                Some(ConstraintDomain::Array(n))
             }
             None => None,
         })
@@ -154,7 +155,7 @@ fn is_path(text: &str) -> bool {
 
 /// The constraints on the arguments of one function.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct ArgConstraints {
     texts: Vec<String>,
     sizes: Sizes,
     strings: BTreeSet<String>,
@@ -162,7 +163,7 @@ pub struct Said {
     ranges: BTreeMap<String, Range>,
 }
 
-impl Said {
+impl ArgConstraints {
     /// Parses all constraints.
     ///
     /// # Errors
@@ -170,18 +171,18 @@ impl Said {
     pub fn parse(statements: &[String]) -> Result<Self, String> {
         let mut all = Self { texts: statements.to_vec(), ..Self::default() };
         for text in statements {
-            let Statement { path, domain } = Statement::parse(text)?;
+            let ArgConstraint { path, domain } = ArgConstraint::parse(text)?;
             let path = any_index(&path);
             let twice = || format!("`{text}` contradicts an earlier statement about `{path}`");
             let (capacity, length) = match domain {
-                Domains::Numbers(range) => {
+                ConstraintDomain::Numbers(range) => {
                     let known = all.ranges.insert(path.clone(), range.clone());
                     if known.is_some_and(|known| known != range) {
                         return Err(twice());
                     }
                     continue;
                 }
-                Domains::Between(range) => {
+                ConstraintDomain::Between(range) => {
                     // The number of elements of a container is a number of the input.
                     let known = all.ranges.insert(format!("{path}.size()"), range.clone());
                     if known.is_some_and(|known| known != range) || all.sizes.contains_key(&path) {
@@ -189,16 +190,16 @@ impl Said {
                     }
                     continue;
                 }
-                Domains::File(n) => {
+                ConstraintDomain::File(n) => {
                     let known = all.files.insert(path.clone(), n);
                     if known.is_some_and(|known| known != n) || all.sizes.contains_key(&path) {
                         return Err(twice());
                     }
                     continue;
                 }
-                Domains::Array(n) => (n, Rule::Full),
-                Domains::Following(rule) => (0, rule),
-                Domains::Text(n) => {
+                ConstraintDomain::Array(n) => (n, Rule::Full),
+                ConstraintDomain::Following(rule) => (0, rule),
+                ConstraintDomain::Text(n) => {
                     all.strings.insert(path.clone());
                     (n + 1, Rule::Full)
                 }
@@ -212,7 +213,8 @@ impl Said {
             let known = all.sizes.insert(path.clone(), size.clone());
             if known.is_some_and(|known| {
                 known != size
-                    || is_string != matches!(Statement::parse(text), Ok(s) if matches!(s.domain, Domains::Text(_)))
+                    || is_string
+                        != matches!(ArgConstraint::parse(text), Ok(s) if matches!(s.domain, ConstraintDomain::Text(_)))
             }) {
                 return Err(twice());
             }
@@ -277,7 +279,7 @@ impl Said {
         self.ranges.get(&path).or_else(|| self.ranges.get(array?))
     }
 
-    /// The domain of the number at a path; [`say`] has checked that it exists.
+    /// The domain of the number at a path; [`apply_constraints`] has checked that it exists.
     pub(crate) fn domain(&self, path: &str, kind: Kind) -> Option<Domain> {
         if self.ranges.is_empty() {
             return None;
@@ -290,30 +292,30 @@ impl Said {
 ///
 /// # Errors
 /// A sentence: a constraint cannot be parsed, names no argument of the function, or does not fit the argument.
-pub fn say(target: &mut Target, function: usize, statements: &[String]) -> Result<(), String> {
+pub fn apply_constraints(target: &mut Target, function: usize, statements: &[String]) -> Result<(), String> {
     if statements.is_empty() {
         return Ok(());
     }
-    let said = Said::parse(statements)?;
+    let constraints = ArgConstraints::parse(statements)?;
     let f = &mut target.functions[function];
     if f.is_harness() {
         return Err(format!("`{}` takes bytes; statements are about named arguments", f.name));
     }
-    f.said = Rc::new(said.clone());
+    f.constraints = Rc::new(constraints.clone());
     let f = &target.functions[function];
     let model = build(target, f, &Sizes::new());
     let inputs = Inputs::of(f, model.as_ref().ok().filter(|m| m.can_be_given(f)));
-    for (path, size) in &said.sizes {
+    for (path, size) in &constraints.sizes {
         if let Err(why) = &model {
             return Err(format!("the size of `{path}` cannot be chosen: {why}"));
         }
-        inputs.check_block(f, path, said.strings.contains(path))?;
+        inputs.check_block(f, path, constraints.strings.contains(path))?;
         inputs.check_rule(f, &size.length)?;
     }
-    for path in said.files.keys() {
+    for path in constraints.files.keys() {
         inputs.check_file(f, path)?;
     }
-    for (path, range) in &said.ranges {
+    for (path, range) in &constraints.ranges {
         inputs.check_range(f, path, range)?;
     }
     Ok(())
@@ -404,7 +406,7 @@ impl Inputs {
     fn unknown(&self, f: &Function, path: &str) -> String {
         let paths = self.blocks.iter().map(|b| &b.0).chain(self.numbers.iter().map(|n| &n.0)).map(String::as_str);
         let all: Vec<&str> = f.parameters.iter().map(|p| p.name.as_str()).chain(paths).collect();
-        format!("`{}` has no argument `{path}`; {}", f.signature(), names::offer(all.into_iter(), path))
+        format!("`{}` has no argument `{path}`; {}", f.signature(), names::suggest_names(all.into_iter(), path))
     }
 }
 
@@ -412,14 +414,14 @@ impl Inputs {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Domains {
-        Statement::parse(text).unwrap_or_else(|why| panic!("{text}: {why}")).domain
+    fn parsed(text: &str) -> ConstraintDomain {
+        ArgConstraint::parse(text).unwrap_or_else(|why| panic!("{text}: {why}")).domain
     }
 
     #[test]
     fn sizes_are_numbers_or_rules() {
-        let linear = |n: &str, times, plus| Domains::Following(Rule::Linear(n.to_owned(), times, plus));
-        assert_eq!(parsed("a: array[10]"), Domains::Array(10));
+        let linear = |n: &str, times, plus| ConstraintDomain::Following(Rule::Linear(n.to_owned(), times, plus));
+        assert_eq!(parsed("a: array[10]"), ConstraintDomain::Array(10));
         assert_eq!(parsed("a:array[ n ]"), linear("n", 1, 0));
         assert_eq!(parsed("a: array[n+1]"), linear("n", 1, 1));
         assert_eq!(parsed("a: array[2*n - 3]"), linear("n", 2, -3));
@@ -427,38 +429,40 @@ mod tests {
         assert_eq!(parsed("a: array[s->n-1]"), linear("s->n", 1, -1));
         assert_eq!(
             parsed("s->data: array[rows * cols]"),
-            Domains::Following(Rule::Product("rows".to_owned(), "cols".to_owned(), 0))
+            ConstraintDomain::Following(Rule::Product("rows".to_owned(), "cols".to_owned(), 0))
         );
-        assert_eq!(parsed("s: string[..32]"), Domains::Text(32));
+        assert_eq!(parsed("s: string[..32]"), ConstraintDomain::Text(32));
     }
 
     #[test]
-    fn what_is_no_domain_is_refused_with_what_is_possible() {
+    fn unknown_domains_are_errors_that_list_the_possible_ones() {
         for text in ["a: list", "a: array", "a: array[]", "a: array[n+m]", "a: array[n*m*k]", "s: string[32]", "a:"] {
-            let why = Statement::parse(text).expect_err(text);
+            let why = ArgConstraint::parse(text).expect_err(text);
             assert!(why.contains("array[n*m]") && why.contains("finite"), "{text}: {why}");
         }
         for text in ["a", ": finite"] {
-            assert!(Statement::parse(text).expect_err(text).contains("a: array[10]"), "{text}");
+            assert!(ArgConstraint::parse(text).expect_err(text).contains("a: array[10]"), "{text}");
         }
-        assert!(Statement::parse("a: array[0]").expect_err("no element").contains("1 to 65536"));
+        assert!(ArgConstraint::parse("a: array[0]").expect_err("no element").contains("1 to 65536"));
     }
 
     #[test]
     fn statements_about_one_argument_must_agree() {
-        let said = |texts: &[&str]| Said::parse(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
-        assert!(said(&["a: array[3]", "a: 0..1", "n: 1..8"]).is_ok());
-        assert!(said(&["a: array[3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
-        assert!(said(&["a: string[..3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
-        assert!(said(&["x: 0..1", "x: finite"]).is_err_and(|why| why.contains("contradicts")));
+        let constraints =
+            |texts: &[&str]| ArgConstraints::parse(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
+        assert!(constraints(&["a: array[3]", "a: 0..1", "n: 1..8"]).is_ok());
+        assert!(constraints(&["a: array[3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
+        assert!(constraints(&["a: string[..3]", "a: array[4]"]).is_err_and(|why| why.contains("contradicts")));
+        assert!(constraints(&["x: 0..1", "x: finite"]).is_err_and(|why| why.contains("contradicts")));
     }
 
     #[test]
     fn the_room_follows_the_range_of_the_integer() {
-        let said = Said::parse(&["a: array[2*n+1]".to_owned(), "n: 1..8".to_owned(), "b: array[m]".to_owned()]);
-        let said = said.expect("statements");
-        assert_eq!(said.size("a", 8, 1024).map(|s| s.capacity), Some(17));
-        assert_eq!(said.size("b", 8, 1024).map(|s| s.capacity), Some(128), "as many as there are bytes for");
-        assert_eq!(said.size("c", 8, 1024), None);
+        let constraints =
+            ArgConstraints::parse(&["a: array[2*n+1]".to_owned(), "n: 1..8".to_owned(), "b: array[m]".to_owned()]);
+        let constraints = constraints.expect("statements");
+        assert_eq!(constraints.size("a", 8, 1024).map(|s| s.capacity), Some(17));
+        assert_eq!(constraints.size("b", 8, 1024).map(|s| s.capacity), Some(128), "as many as there are bytes for");
+        assert_eq!(constraints.size("c", 8, 1024), None);
     }
 }

@@ -35,7 +35,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
         prover.link()?;
     }
     for place in open {
-        if prover.is_late() {
+        if prover.is_out_of_time() {
             break;
         }
         let proof = prover.examine(&goals, place)?;
@@ -43,7 +43,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
         goal.proved_infeasible = proof.is_proved();
         goal.proof = proof.is_proved().then_some(proof.file);
     }
-    decisions::note_proofs(report);
+    decisions::add_proofs(report);
     Ok(())
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use penfuzz_report::proof::Code;
 
     #[test]
-    fn criteria_have_their_turns() {
+    fn open_goals_alternate_between_criteria() {
         let goal = |criterion: &str| CriterionGoal {
             criterion: criterion.to_owned(),
             code: Some(Code { symbol: "f".to_owned(), number: 0, branches: vec![0] }),

@@ -35,7 +35,8 @@ mod tests {
     #[test]
     fn only_files_with_code_count() {
         let maps = "55d0-55d1 r--p 00000000 fe:00 1 /usr/bin/a b\n55d1-55d2 r-xp 00001000 fe:00 1 /usr/bin/a b\n\
-                    7f00-7f01 r-xp 00000000 fe:00 2                          /lib/libm.so.6\n7f02-7f03 r-xp 0 0 0 [vdso]\n\
+                    7f00-7f01 r-xp 00000000 fe:00 2                          /lib/libm.so.6\n\
+                    7f02-7f03 r-xp 0 0 0 [vdso]\n\
                     7f04-7f05 rw-p 00000000 fe:00 3 /tmp/data\n";
         assert_eq!(files(maps), BTreeSet::from(["/lib/libm.so.6", "/usr/bin/a b"]));
     }

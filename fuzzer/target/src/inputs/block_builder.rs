@@ -12,7 +12,7 @@ use super::{
 /// Known facts about a pointer and the memory that it leads to.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(super) struct Way {
+pub(super) struct PointerFacts {
     pub nullable: bool,
     pub is_output: bool,
     /// Whether the callee must not write there.
@@ -28,7 +28,7 @@ pub(super) struct Way {
 }
 
 /// A block under construction.
-pub(super) struct Draft {
+pub(super) struct BlockBuilder {
     pub block: Block,
     pub first_slot: usize,
     pub per_element: usize,
@@ -37,7 +37,7 @@ pub(super) struct Draft {
     pub is_full: bool,
 }
 
-impl Draft {
+impl BlockBuilder {
     pub fn new(element: TypeId, stride: usize, path: String) -> Self {
         let block = Block {
             path,
@@ -51,7 +51,7 @@ impl Draft {
             is_string: false,
             is_terminated: false,
             part_of: None,
-            put_off: None,
+            deferred: None,
             is_const: false,
             is_output: false,
             copies: Vec::new(),
@@ -64,7 +64,7 @@ impl Draft {
 }
 
 /// A pointer whose block is not built yet.
-pub(super) struct Pending {
+pub(super) struct PendingPointer {
     pub block: usize,
     pub at: usize,
     pub to: TypeId,
@@ -72,16 +72,16 @@ pub(super) struct Pending {
     pub is_reference: bool,
     pub path: String,
     pub null: Option<Slot>,
-    pub made: Made,
-    pub way: Way,
+    pub made: PointeeKind,
+    pub way: PointerFacts,
     /// For the data pointer of a C++ library object: its elements.
     pub elements: Option<Box<Elements>>,
-    pub need: Need,
+    pub need: BlockNeed,
 }
 
 /// Whether a block is built although it may lie beyond the limits of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum BlockNeed {
     /// The block lies within the limits.
     Within,
     /// Calls have shown that the block is used.
@@ -90,16 +90,16 @@ pub(super) enum Need {
     Open,
 }
 
-impl Pending {
+impl PendingPointer {
     /// Whether it is built after the needed blocks.
     pub const fn can_wait(&self) -> bool {
-        !matches!(self.need, Need::Shown) && self.way.depth > 0
+        !matches!(self.need, BlockNeed::Shown) && self.way.depth > 0
     }
 }
 
 /// What a pointer leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum PointeeKind {
     Memory,
     /// A `FILE`.
     Stream,
