@@ -101,7 +101,7 @@ impl Llvm {
                 command.arg("-isystem").arg(include);
             }
         }
-        run(command.args(["pass/pen.cc", "-o"]).arg(out.join("pen.so")), "pass/pen.cc")
+        run(command.args(["pass/plugin.cc", "-o"]).arg(out.join("pen.so")), "pass/plugin.cc")
     }
 
     fn compile_runtime(&self, out: &Path, name: &str, flags: &[&str]) -> Result<(), String> {

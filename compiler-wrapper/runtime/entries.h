@@ -8,7 +8,7 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 
 /* The calling convention of these functions on x86-64: the callee preserves every register but r11, floating-point registers
- * included (see Context::declare in pass/hook.cc). The pass sets it by the machine that it compiles for, which need not be the
+ * included (see Context::declare in pass/hooks/hook.cc). The pass sets it by the machine that it compiles for, which need not be the
  * machine that it runs on; in C++ the attribute is absent, because it would be part of the function's type. */
 #if defined(__x86_64__) && !defined(__cplusplus)
 #define ALL_REGISTERS_KEPT __attribute__((preserve_all))

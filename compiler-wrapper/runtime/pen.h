@@ -58,7 +58,7 @@ enum pen_kind {
   PEN_I128, PEN_U128
 };
 
-/* The predicate of a comparison: the numbers of llvm::CmpInst::Predicate, which pass/agreement.cc checks. A predicate of floats
+/* The predicate of a comparison: the numbers of llvm::CmpInst::Predicate, which pass/tables/agreement.cc checks. A predicate of floats
  * is the sum of the cases in which it holds: see enum pen_predicate_bit. */
 enum pen_predicate {
   PEN_FCMP_FALSE = 0,
@@ -101,7 +101,7 @@ enum pen_predicate_bit {
 /* The bits in which the four orders of one signedness differ from each other. */
 #define PEN_ICMP_ORDER 3
 
-/* The class of a float: the bits of llvm::FPClassTest, which llvm.is.fpclass tests and pass/agreement.cc checks. */
+/* The class of a float: the bits of llvm::FPClassTest, which llvm.is.fpclass tests and pass/tables/agreement.cc checks. */
 enum pen_class {
   PEN_SIGNALING_NAN = 0x001,
   PEN_QUIET_NAN = 0x002,

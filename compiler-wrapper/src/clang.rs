@@ -22,7 +22,7 @@ pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-
 const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
 
 /// Makes clang count for coverage: it then emits a branch for each conditional that gcov and llvm-cov count. The pass
-/// drops the counters (`pass/counters.cc`).
+/// drops the counters (`pass/sites/counters.cc`).
 const COUNTERS: [&str; 2] = ["-Xclang", "-fprofile-instrument=clang"];
 
 /// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. With conditions
@@ -83,7 +83,7 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         options.extend(["-mllvm", "-pen-moves"]);
     }
     if line.decisions {
-        // `pass/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
+        // `pass/sites/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
         args.push("-fno-discard-value-names".to_owned());
         options.extend(["-mllvm", "-pen-decisions"]);
     }

@@ -6,7 +6,7 @@
 // docs/mutation.md has the argument.
 #include "smt.h"
 
-#include "../mutants/mutants.h"
+#include "../code_mutants/code_mutants.h"
 
 #include "llvm/IR/InstIterator.h"
 

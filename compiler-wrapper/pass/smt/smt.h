@@ -3,6 +3,7 @@
 // A term that is defined here is true of every execution, or it depends on a fresh value. What has no exact meaning is fresh.
 #pragma once
 
+#include "../plugin.h"
 #include "script.h"
 
 #include "llvm/ADT/DenseMap.h"

@@ -1,4 +1,4 @@
-//! The types that `void *` point to, as the code uses them: the findings of the compiler pass (`pass/voids.cc`) for one
+//! The types that `void *` point to, as the code uses them: the findings of the compiler pass (`pass/tables/voids.cc`) for one
 //! function.
 //!
 //! The type of a parameter is shown by its own function. The type behind a member of a structure may differ between

@@ -1,0 +1,162 @@
+// The pen pass: finds the conditionals of a module, puts a hook before each and describes them in tables (runtime/pen.h).
+//
+// It runs at PipelineStart, before any optimization. There the conditionals are those of the source, and of gcov; afterwards
+// the user's -O level optimizes program and hooks together.
+#include "plugin.h"
+
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Passes/PassBuilder.h"
+#if __has_include("llvm/Plugins/PassPlugin.h")
+#include "llvm/Plugins/PassPlugin.h"
+#else
+#include "llvm/Passes/PassPlugin.h"
+#endif
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+// One translation unit, because most of the compile time is spent on LLVM's headers.
+#include "hooks/frame.cc"
+#include "hooks/hook.cc"
+#include "hooks/shadow.cc"
+#include "hooks/thrown.cc"
+#include "sites/assume.cc"
+#include "sites/boundary.cc"
+#include "sites/bytes.cc"
+#include "sites/cases.cc"
+#include "sites/composed.cc"
+#include "sites/condition.cc"
+#include "sites/counters.cc"
+#include "sites/decision.cc"
+#include "sites/division.cc"
+#include "sites/operation.cc"
+#include "sites/moves.cc"
+#include "sites/plan.cc"
+#include "sites/straighten.cc"
+#include "tables/agreement.cc"
+#include "tables/extents.cc"
+#include "tables/reads.cc"
+#include "tables/references.cc"
+#include "tables/signature.cc"
+#include "tables/tables.cc"
+#include "tables/tokens.cc"
+#include "tables/types.cc"
+#include "tables/voids.cc"
+#include "code_mutants/text.cc"
+#include "code_mutants/operators.cc"
+#include "code_mutants/calls.cc"
+#include "code_mutants/decisions.cc"
+#include "code_mutants/equivalence.cc"
+#include "code_mutants/schemata.cc"
+#include "smt/script.cc"
+#include "smt/terms.cc"
+#include "smt/memory.cc"
+#include "smt/stores.cc"
+#include "smt/values.cc"
+#include "smt/casts.cc"
+#include "smt/intrinsics.cc"
+#include "smt/calls.cc"
+#include "smt/library.cc"
+#include "smt/frame.cc"
+#include "smt/invariants.cc"
+#include "smt/loops.cc"
+#include "smt/pairing.cc"
+#include "smt/paths.cc"
+#include "smt/sides.cc"
+#include "smt/exceptions.cc"
+#include "smt/proofs.cc"
+#include "smt/mutants.cc"
+#include "smt/rounds.cc"
+#include "smt/world.cc"
+
+using namespace llvm;
+
+namespace pen {
+
+bool isInstrumented(const Function &F) {
+  return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
+         !F.hasFnAttribute(Attribute::NoSanitizeCoverage) && !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) &&
+         !F.getName().starts_with("__pen_") && !F.getName().starts_with("_GLOBAL__sub_I_") &&
+         !F.getName().starts_with("__cxx_global_");
+}
+
+// Moves values from stack slots to registers, so that a condition can be traced to its comparisons. The blocks stay.
+static void promote(Function &F, FunctionAnalysisManager &FAM) {
+  if (F.callsFunctionThatReturnsTwice()) return; // locals must stay in memory for longjmp
+  PreservedAnalyses PA = SROAPass(SROAOptions::PreserveCFG).run(F, FAM);
+  FAM.invalidate(F, PA);
+}
+
+// Keeps calls of abort() at different lines apart: crashes are distinguished by the place where the program ends.
+static void keepNoReturnCallsApart(Function &F) {
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
+}
+
+class PenPass : public PassInfoMixin<PenPass> {
+public:
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
+    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // bitcode that is instrumented already
+    dropCounters(M);
+    auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    std::vector<Function *> Functions;
+    for (Function &F : M)
+      if (isInstrumented(F)) Functions.push_back(&F);
+    Context X(M);
+    SmallVector<GlobalValue *, 32> Used;
+    std::vector<FunctionPlan> Plans;
+    for (Function *F : Functions) {
+      std::vector<Decision> Decisions = decisionsOf(*F);
+      straighten(*F);
+      References Uses = referencesOf(*F); // also of what the next line replaces
+      markAssumptions(*F);
+      if (WithExceptions || hasMutants(*F)) splitMultiplyAdds(*F);
+      if (hasMutants(*F)) markArithmetic(*F);
+      Plans.push_back(planOf(*F, std::move(Decisions)));
+      Plans.back().Uses = std::move(Uses);
+      promote(*F, FAM);
+      Plans.back().Extents = extentsOf(*F, FAM);
+      FAM.invalidate(*F, PreservedAnalyses::none());
+      Plans.back().NullParameters = nullComparisonsOf(X, *F);
+      keepNoReturnCallsApart(*F);
+      makeShadow(X, *F);
+    }
+    noteLibrary(M, FAM);
+    TextParameters Passed = textParametersOf(Plans);
+    for (FunctionPlan &Plan : Plans) Plan.Tokens = tokensOf(*Plan.F, Passed);
+    for (FunctionPlan &Plan : Plans)
+      for (Argument &A : Plan.F->args())
+        if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
+    smt::writeProofs(Plans);
+    Used.push_back(smt::noteWorld(M));
+    for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
+    findCasts(X, Plans);
+    for (FunctionPlan &Plan : Plans) {
+      MutationPoints Points = addMutationSites(Plan);
+      std::vector<ComparedOperands> Compared;
+      for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));
+      GlobalVariable *Actions = makeActions(X, Plan);
+      makeDecisions(X, Plan, Actions);
+      instrument(X, Plan, Actions);
+      insertMutants(X, Plan, Points, Actions);
+      makeRecords(X, Plan, Compared, Actions, Used);
+      keepDivisionTraps(X, *Plan.F);
+      FAM.invalidate(*Plan.F, PreservedAnalyses::none());
+    }
+    makeVariableRecords(X, functionRecordType(X), Used);
+    dropUnusedShadows(X);
+    appendToCompilerUsed(M, Used);
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+};
+
+} // namespace pen
+
+extern "C" LLVM_ATTRIBUTE_WEAK PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "pen", "1", [](PassBuilder &PB) {
+            PB.registerPipelineStartEPCallback(
+                [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(pen::PenPass()); });
+          }};
+}

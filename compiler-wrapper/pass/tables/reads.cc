@@ -1,0 +1,200 @@
+// How a function uses what a pointer parameter points to. If it does not read it before it writes it, the memory is a result, and a
+// search that varied what is in it would vary nothing. If it uses the pointer without an index, there is one object.
+#include "../plugin.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/BuildLibCalls.h"
+
+namespace pen {
+using namespace llvm;
+
+namespace {
+
+constexpr unsigned MaxDepth = 6;
+constexpr int64_t Everywhere = -1;
+constexpr int64_t Covered = -2; // behind a write of the same bytes
+constexpr char LibraryAttribute[] = "pen-library";
+
+// One access through the pointer, at a number of bytes behind it, or somewhere.
+struct Access {
+  Instruction *At;
+  int64_t Offset;
+};
+
+// A call that hands the pointer to a function of which nothing is known here.
+struct Handing {
+  Access Call;
+  Function *To;
+  unsigned Argument;
+};
+
+struct Accesses {
+  std::vector<Access> Reads, Writes;
+  std::vector<Handing> Handed;
+  bool Escapes = false, Indexes = false, NamesFile = false;
+  bool MayWrite = false;
+};
+
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
+
+// Does this function open a file whose name is its argument of this number?
+bool opensFile(const Function &F, unsigned Number) {
+  // The constructors and `open` of the file streams of C++ have the object before the name; all of them have this parameter.
+  if (F.getName().starts_with("_ZNSt14basic_ifstreamI") || F.getName().starts_with("_ZNSt13basic_fstreamI"))
+    return Number == 1 && F.getName().contains("EPKcSt13_Ios_Openmode");
+  return Number == 0 && is_contained({"fopen", "fopen64", "open", "open64", "freopen", "freopen64"}, F.getName());
+}
+
+bool isOfLibrary(const Function &F) { return F.hasFnAttribute(LibraryAttribute); }
+
+// What a function of the C library does with its argument. Of most functions LLVM knows whether they only read or only write.
+MemoryUse libraryUse(const CallBase &Call, unsigned Number) {
+  bool OnlyReads = Call.onlyReadsMemory() || Call.onlyReadsMemory(Number);
+  bool OnlyWrites = Call.onlyWritesMemory() || Call.onlyWritesMemory(Number);
+  return {!OnlyWrites, true, false, !OnlyReads};
+}
+
+void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, unsigned Depth) {
+  unsigned Number = Call.isArgOperand(&U) ? Call.getArgOperandNo(&U) : ~0u;
+  if (auto *Copy = dyn_cast<MemTransferInst>(&Call)) {
+    (Number == 1 ? All.Reads : All.Writes).push_back({Copy, Everywhere});
+    All.MayWrite |= Number != 1;
+    All.Indexes = true;
+    return;
+  }
+  if (isa<IntrinsicInst>(&Call) && !isa<MemSetInst>(&Call)) return;
+  Function *Callee = Call.getCalledFunction();
+  if (Callee && !isInstrumented(*Callee) && opensFile(*Callee, Number)) {
+    All.NamesFile = All.Indexes = true;
+    All.Reads.push_back({&Call, Offset});
+    return;
+  }
+  bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
+  MemoryUse Inner{false, true};
+  if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
+  else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
+  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
+  All.NamesFile |= Inner.NamesFile;
+  if (Inner.Reads) All.Reads.push_back({&Call, Offset});
+  for (const PassedOn &Next : Inner.Passed)
+    All.Handed.push_back({{&Call, Next.IsFirst ? Offset : Covered}, Next.To, Next.Argument});
+  All.Indexes |= Inner.Indexes;
+  All.MayWrite |= Inner.Writes;
+  if (Inner.Writes) All.Writes.push_back({&Call, Everywhere});
+}
+
+// Of one use of the pointer by an instruction of F.
+void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+  auto *I = cast<Instruction>(U.getUser());
+  if (isa<LoadInst>(I)) {
+    All.Reads.push_back({I, Offset});
+  } else if (isa<StoreInst>(I)) {
+    bool IsPlace = U.getOperandNo() == StoreInst::getPointerOperandIndex();
+    if (IsPlace) All.Writes.push_back({I, Offset});
+    All.Escapes |= !IsPlace;
+    All.MayWrite |= IsPlace;
+  } else if (auto *Gep = dyn_cast<GetElementPtrInst>(I)) {
+    APInt More(64, 0);
+    auto *First = dyn_cast<ConstantInt>(Gep->idx_begin()->get());
+    All.Indexes |= !First || !First->isZero();
+    bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(F.getParent()->getDataLayout(), More);
+    collect(F, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere, All, Seen, Depth);
+  } else if (isa<PHINode>(I) || isa<SelectInst>(I) || isa<CastInst>(I)) {
+    collect(F, I, Everywhere, All, Seen, Depth);
+  } else if (auto *Call = dyn_cast<CallBase>(I)) {
+    collectCall(*Call, U, Offset, All, Depth);
+  }
+}
+
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+  if (!Seen.insert(Pointer).second) return;
+  for (Use &U : Pointer->uses())
+    if (isa<Instruction>(U.getUser())) collectUse(F, U, Offset, All, Seen, Depth);
+}
+
+// Is something read before it is written?
+bool comesFirst(const DominatorTree &Tree, ArrayRef<Access> Writes, const Access &Read) {
+  return Read.Offset != Covered && none_of(Writes, [&](const Access &Write) {
+    bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
+    return Covers && Write.At != Read.At && Tree.dominates(Write.At, Read.At);
+  });
+}
+
+// Is anything?
+bool readsFirst(Function &F, const Accesses &All) {
+  if (All.Writes.empty() || All.Reads.empty()) return !All.Reads.empty();
+  DominatorTree Tree(F);
+  return any_of(All.Reads, [&](const Access &Read) { return comesFirst(Tree, All.Writes, Read); });
+}
+
+std::vector<PassedOn> passedOn(Function &F, const Accesses &All) {
+  std::vector<PassedOn> Passed;
+  if (All.Handed.empty()) return Passed;
+  DominatorTree Tree(F);
+  for (const Handing &Next : All.Handed) {
+    bool IsFirst = comesFirst(Tree, All.Writes, Next.Call);
+    auto Known = find_if(Passed, [&](const PassedOn &P) { return P.To == Next.To && P.Argument == Next.Argument; });
+    if (Known == Passed.end()) Passed.push_back({Next.To, Next.Argument, IsFirst});
+    else Known->IsFirst |= IsFirst;
+  }
+  return Passed;
+}
+
+} // namespace
+
+void noteLibrary(Module &M, FunctionAnalysisManager &FAM) {
+  for (Function &F : M) {
+    LibFunc Known;
+    if (!F.isDeclaration() || F.isIntrinsic()) continue;
+    const TargetLibraryInfo &Library = FAM.getResult<TargetLibraryAnalysis>(F);
+    if (!Library.getLibFunc(F, Known) || !Library.has(Known)) continue;
+    inferNonMandatoryLibFuncAttrs(F, Library);
+    F.addFnAttr(LibraryAttribute);
+  }
+}
+
+MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
+  Accesses All;
+  SmallPtrSet<Value *, 16> Seen;
+  collect(F, F.getArg(Number), 0, All, Seen, Depth);
+  MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile, All.Escapes || All.MayWrite, passedOn(F, All)};
+  Use.Reads |= readsFirst(F, All);
+  return Use;
+}
+
+namespace {
+
+// The use of a variable by an instruction, directly or through a constant address in it.
+void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All, SmallPtrSetImpl<Value *> &Seen) {
+  auto *K = dyn_cast<Constant>(U.get());
+  if (!K || !K->getType()->isPointerTy()) return;
+  const DataLayout &DL = F.getParent()->getDataLayout();
+  APInt Offset(DL.getIndexTypeSizeInBits(K->getType()), 0);
+  Value *Base = K->stripAndAccumulateConstantOffsets(DL, Offset, /*AllowNonInbounds=*/true);
+  auto *G = dyn_cast<GlobalVariable>(Base);
+  auto Known = G ? All.find(G) : All.end();
+  if (Known != All.end()) collectUse(F, U, Offset.getSExtValue(), Known->second, Seen, 0);
+}
+
+} // namespace
+
+void noteVariableUses(Function &F, References &All) {
+  std::map<const GlobalVariable *, Accesses> Found;
+  for (GlobalVariable *G : All.Variables) Found[G];
+  SmallPtrSet<Value *, 16> Seen;
+  for (Instruction &I : instructions(F))
+    for (Use &U : I.operands()) collectConstant(F, U, Found, Seen);
+  for (GlobalVariable *G : All.Variables) {
+    const Accesses &Own = Found[G];
+    // Where nothing is seen, its address is hidden in another constant.
+    bool IsHidden = Own.Escapes || (Own.Reads.empty() && Own.Writes.empty());
+    bool Reads = IsHidden || readsFirst(F, Own), Writes = IsHidden || Own.MayWrite;
+    All.Uses.push_back((Reads ? PEN_USE_READ : 0) | (Writes ? PEN_USE_WRITE : 0));
+  }
+}
+
+} // namespace pen
