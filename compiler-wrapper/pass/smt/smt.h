@@ -368,6 +368,12 @@ std::vector<llvm::Instruction *> copiesOf(const FunctionPlan &Plan, unsigned Sit
 // mutants.cc: which mutants are infected, and which differ from the original. True if the environment asks for them.
 bool writeMutants(llvm::ArrayRef<FunctionPlan> Plans, llvm::StringRef To);
 
+// proofs.cc: writes the translation of the functions that the environment names, and ends the process; else does nothing.
+void writeProofs(llvm::ArrayRef<FunctionPlan> Plans);
+
+// world.cc: a section that states what the module defines, calls and writes.
+llvm::GlobalVariable *noteWorld(llvm::Module &M);
+
 // The state that the frames of one function under proof share.
 class Translator {
 public:
