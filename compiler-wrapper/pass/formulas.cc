@@ -4,7 +4,6 @@
 #include "code_mutants/operators.cc"
 #include "code_mutants/calls.cc"
 #include "code_mutants/decisions.cc"
-#include "code_mutants/equivalence.cc"
 #include "code_mutants/schemata.cc"
 #include "smt/script.cc"
 #include "smt/terms.cc"
@@ -24,5 +23,4 @@
 #include "smt/exceptions.cc"
 #include "smt/proofs.cc"
 #include "smt/mutants.cc"
-#include "smt/rounds.cc"
 #include "smt/world.cc"

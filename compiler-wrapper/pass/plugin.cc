@@ -46,6 +46,9 @@
 #include "tables/tokens.cc"
 #include "tables/types.cc"
 #include "tables/voids.cc"
+// These two are here because they need PassBuilder.h, too.
+#include "code_mutants/equivalence.cc"
+#include "smt/rounds.cc"
 
 using namespace llvm;
 
