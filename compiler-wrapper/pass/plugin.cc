@@ -1,7 +1,8 @@
-// The pen pass: finds the conditionals of a module, puts a hook before each and describes them in tables (runtime/pen.h).
+// The pen pass: finds the conditionals of a module, puts a hook before each and describes them in tables
+// (runtime/pen.h).
 //
-// It runs at PipelineStart, before any optimization. There the conditionals are those of the source, and of gcov; afterwards
-// the user's -O level optimizes program and hooks together.
+// It runs at PipelineStart, before any optimization. There the conditionals are those of the source, and those that
+// gcov counts. Afterwards the user's -O level optimizes program and hooks together.
 #include "plugin.h"
 
 #include "code_mutants/code_mutants.h"
@@ -19,7 +20,8 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
-// This translation unit and formulas.cc are all of the plugin: two, because each reads most of LLVM's headers, which takes seconds.
+// The plugin has two translation units, this one and formulas.cc. Each file of its own would read LLVM's headers again,
+// which takes seconds.
 #include "hooks/frame.cc"
 #include "hooks/hook.cc"
 #include "hooks/shadow.cc"
@@ -46,7 +48,7 @@
 #include "tables/tokens.cc"
 #include "tables/types.cc"
 #include "tables/voids.cc"
-// These two are here because they need PassBuilder.h, too.
+// In this unit because they need PassBuilder.h, which formulas.cc does not read.
 #include "code_mutants/equivalence.cc"
 #include "smt/rounds.cc"
 
@@ -68,7 +70,8 @@ static void promote(Function &F, FunctionAnalysisManager &FAM) {
   FAM.invalidate(F, PA);
 }
 
-// Keeps calls of abort() at different lines apart: crashes are distinguished by the place where the program ends.
+// Keeps calls of abort() at different lines apart, because crashes are distinguished by the place where the program
+// ends.
 static void keepNoReturnCallsApart(Function &F) {
   for (Instruction &I : instructions(F))
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
@@ -77,7 +80,7 @@ static void keepNoReturnCallsApart(Function &F) {
 class PenPass : public PassInfoMixin<PenPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
-    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // bitcode that is instrumented already
+    if (M.getNamedGlobal("__pen_state")) return PreservedAnalyses::all(); // the bitcode is instrumented already
     dropCounters(M);
     auto &FAM = MAM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     std::vector<Function *> Functions;
@@ -89,7 +92,7 @@ public:
     for (Function *F : Functions) {
       std::vector<Decision> Decisions = decisionsOf(*F);
       straighten(*F);
-      References Uses = referencesOf(*F); // also of what the next line replaces
+      References Uses = referencesOf(*F); // before the next line replaces some of them
       markAssumptions(*F);
       if (WithExceptions || hasMutants(*F)) splitMultiplyAdds(*F);
       if (hasMutants(*F)) markArithmetic(*F);

@@ -1,4 +1,5 @@
-// The frame thunk: calls a function with arguments as they lie in memory, so that the fuzzer can pass structures, arrays and strings.
+// The frame thunk: calls a function whose arguments lie in memory, so that the fuzzer can pass structures, arrays and
+// strings.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -6,15 +7,15 @@
 namespace pen {
 using namespace llvm;
 
-// Is the argument the address of a copy? So are large structures, and classes of C++ that copy themselves; else a pointer is the first part
-// of a small structure.
+// Whether the argument is the address of a copy. Large structures and classes of C++ with a copy constructor are passed
+// so; otherwise a pointer is the first part of a small structure.
 static bool isAddressOfCopy(const Parameter &P, const Argument &A) {
   return A.hasByValAttr() || (A.getType()->isPointerTy() && (P.Bytes > 16 || isPassedByReference(P.Declared)));
 }
 
-// How many arguments of the IR stand for this parameter, as clang passes it on x86-64 and AArch64: a number or an address is one; a
-// structure is its address (byval, or a plain pointer to a copy), or one or two registers that hold its parts of 8 bytes; 0 if
-// they do not fit.
+// The number of arguments of the IR for this parameter, as clang passes it on x86-64 and AArch64; 0 if they do not fit.
+// A number or an address is one argument. A structure is its address (byval, or a plain pointer to a copy), or one or
+// two registers that hold its parts of 8 bytes.
 static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<Argument *> Rest) {
   if (Rest.empty()) return 0;
   Type *T = Rest[0]->getType();
@@ -28,8 +29,8 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
   return 8 + DL.getTypeStoreSize(Rest[1]->getType()) >= P.Bytes ? 2 : 0;
 }
 
-// Does this translation unit refer to standard input, or take numbers from its environment? Then these are inputs, also of functions
-// that take numbers only.
+// Whether this translation unit refers to standard input, or takes numbers from the environment of a verification task.
+// These are inputs, also of functions whose parameters are numbers only.
 static bool readsInput(const Module &M) {
   if (any_of(M, [](const Function &F) { return F.isDeclaration() && F.getName().starts_with("__VERIFIER_nondet_"); })) return true;
   static const char *const Readers[] = {"scanf",           "vscanf",          "__isoc99_scanf", "__isoc99_vscanf", "__isoc23_scanf",
@@ -55,7 +56,7 @@ void planFrame(Function &F, Signature &S) {
   Type *Result = F.getReturnType();
   for (Argument &A : F.args())
     if (A.hasStructRetAttr()) Result = A.getParamStructRetType();
-  // An empty class of C++ is returned as nothing.
+  // clang returns an empty class of C++ as void.
   S.ResultIsAggregate &= !Result->isVoidTy();
   if (S.ResultIsAggregate) {
     uint64_t Bytes = std::max<uint64_t>(DL.getTypeAllocSize(Result), S.ResultBytes);
@@ -94,7 +95,7 @@ Constant *makeFrameThunk(Context &X, Function &F, const Signature &S) {
     if (!A.hasStructRetAttr()) Plain.push_back(&A);
     else Args.push_back(B.CreateConstInBoundsGEP1_64(X.I8, Frame, S.ResultFrame));
   }
-  // A structure to return has the first argument, or, as a member function in some ABIs, the second.
+  // The address for a returned structure is the first argument, or the second one of a member function in some ABIs.
   bool SecondIsResult = F.arg_size() > 1 && F.getArg(1)->hasStructRetAttr();
   Value *Result = Args.empty() ? nullptr : Args[0];
   if (SecondIsResult) Args.clear();
@@ -105,7 +106,7 @@ Constant *makeFrameThunk(Context &X, Function &F, const Signature &S) {
     if (SecondIsResult && Args.size() == 1) Args.push_back(Result);
   }
   CallBase *Call = callOf(X, B, F, *Thunk, Args);
-  // The other thunk has the copy that is inlined.
+  // F is inlined into the other thunk only.
   Call->addFnAttr(Attribute::NoInline);
   if (S.ResultIsAggregate && !Call->getType()->isVoidTy())
     B.CreateAlignedStore(Call, B.CreateConstInBoundsGEP1_64(X.I8, Frame, S.ResultFrame), Align(8));

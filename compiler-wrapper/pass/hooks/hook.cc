@@ -1,5 +1,5 @@
-// The hook: one load and one branch before each site. The code of an armed site is in a block of its own, which is laid out
-// cold.
+// The hook: one load and one branch before each site. The code of an armed site is in its own block, which is laid out
+// as cold.
 #include "../plugin.h"
 
 #include "llvm/IR/MDBuilder.h"
@@ -10,7 +10,7 @@
 namespace pen {
 using namespace llvm;
 
-// The fuel, as an index into the state as an array of 64-bit integers.
+// The index of the fuel if the state is an array of 64-bit integers.
 static constexpr unsigned FuelIndex = offsetof(pen_state, fuel) / sizeof(int64_t);
 static_assert(offsetof(pen_state, fuel) % sizeof(int64_t) == 0 && sizeof(pen_state::fuel) == sizeof(int64_t),
               "the fuel is a 64-bit integer");
@@ -99,23 +99,23 @@ Instruction *whenArmed(Context &X, Instruction *At, Constant *Action) {
   return SplitBlockAndInsertIfThen(Armed, At, /*Unreachable=*/false, unlikely(X));
 }
 
-// A place for code that runs only if the outcome that is taken has an action. The builder is in code that runs only if the
-// site is armed.
+// A place for code that runs only if the outcome taken has an action. The builder's code runs only if the site is
+// armed.
 static Instruction *whenOutcomeHasActions(Context &X, IRBuilder<> &B, Constant *Action, Value *Taken) {
   Value *Byte = B.CreateLoad(X.I8, B.CreateInBoundsGEP(X.I8, Action, Taken));
   Value *Busy = B.CreateICmpNE(B.CreateAnd(Byte, X.u8(UINT8_MAX & ~PEN_ARMED)), X.u8(0));
   return SplitBlockAndInsertIfThen(Busy, &*B.GetInsertPoint(), /*Unreachable=*/false);
 }
 
-// The function of the runtime for a site with this one comparison.
+// The runtime function for a site with this one comparison.
 static FunctionCallee entryOf(Context &X, const CallInst *Call, bool AsWritten) {
   const Value *Callee = Call->getCalledOperand();
   if (Callee == X.ICmp.getCallee() && !AsWritten) return X.OnOtherICmp;
   return Callee == X.ICmp.getCallee() ? X.OnICmp : Callee == X.FCmp64.getCallee() ? X.OnFCmp64 : X.OnFCmp32;
 }
 
-// The comparison of a two-way site whose hook does not pass the comparison's operands to the runtime: a call passes them if the
-// comparison is armed. `PairAt` emits the pair of the condition.
+// Hooks the comparison of a two-way site whose hook does not pass the comparison's operands to the runtime: if the
+// comparison is armed, a call passes them. `PairAt` emits the pair of the condition.
 static void hookComparison(Context &X, const Site &S, const ComparedOperands &Compared, Instruction *At, Value *Taken,
                            function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
   Constant *Bytes = actionsOf(X, S, Actions);
@@ -124,7 +124,8 @@ static void hookComparison(Context &X, const Site &S, const ComparedOperands &Co
   emitSides(X, B, Compared, Bytes, Taken, PairAt(B));
 }
 
-// A condition of a decision, if the decision is armed. `PairAt` emits the pair of the condition.
+// Hooks a condition of a decision: if the decision is armed, a call reports it. `PairAt` emits the pair of the
+// condition.
 static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, Instruction *At, Value *Condition, Value *Taken,
                           function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
   if (S.Decision >= Plan.Decisions.size()) return;
@@ -176,7 +177,8 @@ static void hookSwitch(Context &X, Site &S, SwitchInst *Sw, GlobalVariable *Acti
   X.call(B, X.Switch, {Action, V, makeCases(X, S, Sw)});
 }
 
-// Endless loops and runaway recursion end when the fuel is used up. A counter, so that every run ends at the same place.
+// Counts fuel: endless loops and runaway recursion end when it is used up. A counter instead of a timer, so that every
+// run ends at the same place.
 static void burnFuel(Context &X, Instruction *At) {
   IRBuilder<> B(At);
   B.SetCurrentDebugLocation(At->getDebugLoc() ? At->getDebugLoc() : DebugLoc());
@@ -202,7 +204,7 @@ void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
       if (auto *I = dyn_cast_or_null<Instruction>(At)) hookOperation(X, S, I, Actions);
       continue;
     }
-    if (!At || !S.isConditional()) continue; // mutants are inserted behind all hooks
+    if (!At || !S.isConditional()) continue; // mutants are inserted after all hooks
     if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
     else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);

@@ -1,8 +1,10 @@
-// Shadows: the distances of the result of a called function. At the caller's site, `if (is_close(x))` is a comparison of the
-// result with 0, whose distance is the same for every x. But a function without side effects may be evaluated again at an
-// armed site. Its shadow is a copy that computes the distances of the result instead of the result. The program's own call
-// does not change. A function that compares strings (`return strcmp(s, word) == 0;`) has a shadow, too, which is evaluated directly
-// behind the call, because memory may change before the site.
+// Shadows compute the distances of the result of a called function.
+//
+// At the caller's site, `if (is_close(x))` is a comparison of the result with 0, whose distance is the same for every
+// x. But a function without side effects may be evaluated again at an armed site. Its shadow is a copy that computes
+// the distances of the result instead of the result. The program's own call does not change. A function that compares
+// strings (`return strcmp(s, word) == 0;`) has a shadow, too. That one is evaluated directly after the call, because
+// memory may change before the site.
 #include "../plugin.h"
 
 #include "llvm/Analysis/CFG.h"
@@ -14,8 +16,8 @@
 namespace pen {
 using namespace llvm;
 
-// The longest function that gets a shadow, in instructions. A longer one is seldom just a condition, and a call of the shadow
-// costs as much as a call of the function.
+// The largest function that gets a shadow, in instructions. A larger one is seldom just a condition, and a call of the
+// shadow costs as much as a call of the function.
 static constexpr unsigned MaxInstructions = 64;
 
 static bool readsBytes(const Instruction &I) {
@@ -38,7 +40,7 @@ static bool canBeShadowed(Function &F) {
   return Loops.empty() && all_of(instructions(F), onlyComputes);
 }
 
-// The first argument of the copy is the address for the distances.
+// Makes the copy. Its first argument is the address for the distances.
 static Function *copyOf(Context &X, Function &F) {
   SmallVector<Type *, 8> Types{X.Ptr};
   Types.append(F.getFunctionType()->param_begin(), F.getFunctionType()->param_end());

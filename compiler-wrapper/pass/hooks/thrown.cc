@@ -1,17 +1,18 @@
-// An exception that leaves the function under test is an ordinary end. The thunk catches it, as the emitted test does: there is no
-// frame with a handler outside, so without that each `throw` would end in std::terminate and count as a crash.
+// An exception that leaves the function under test is a normal end. The thunk catches it, as the emitted test does. No
+// frame outside has a handler, so without the thunk each `throw` would end in std::terminate and count as a crash.
 #include "../plugin.h"
 
 namespace pen {
 using namespace llvm;
 
-// A function of the C++ library. Weak: a C function compiled with -fexceptions may be linked without it, and then nothing throws.
+// Declares a function of the C++ library, as weak: a C function compiled with -fexceptions may be linked without that
+// library, and then nothing throws.
 static FunctionCallee ofLibrary(Context &X, StringRef Name, FunctionType *Type) {
   if (!X.M.getFunction(Name)) Function::Create(Type, GlobalValue::ExternalWeakLinkage, Name, X.M);
   return X.M.getOrInsertFunction(Name, Type);
 }
 
-// catch (...): the exception is destroyed before the evaluation is left by a jump, so that nothing of it stays.
+// catch (...): the handler destroys the exception before it leaves the evaluation by a jump, so that nothing leaks.
 static void emitHandler(Context &X, BasicBlock *Handler) {
   IRBuilder<> B(Handler);
   LandingPadInst *Pad = B.CreateLandingPad(StructType::get(X.Ptr, X.I32), 1);

@@ -1,10 +1,10 @@
-// Assumptions: PEN_ASSUME of include/penfuzz.h is
-//   (__pen_assume(), (e) ? __pen_assumed() : __pen_reject())
-// The conditionals between the first call and the other two are those of the assumption. They are sites like others, so that the
-// search has their distances, but no goals; a branch from which control comes to the rejection and nowhere else is not searched for.
+// Assumptions: PEN_ASSUME of include/penfuzz.h is (__pen_assume(), (e) ? __pen_assumed() : __pen_reject()) The
+// conditionals between the first call and the other two belong to the assumption. They are sites like others, so that
+// the search has their distances, but they are no goals. A branch that leads to the rejection and nowhere else is not
+// searched for.
 //
-// __VERIFIER_assume(e) of verification tasks is a function of their environment. Its call becomes a conditional of an assumption. What
-// `e` itself branches on are sites and goals as anywhere else: every compiler evaluates it.
+// __VERIFIER_assume(e) of verification tasks is a function of their environment. Its call becomes a conditional of an
+// assumption. The conditionals in `e` itself are ordinary sites and goals: every compiler evaluates it.
 #include "../plugin.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -21,7 +21,7 @@ static bool calls(const Instruction &I, StringRef Name) {
   return Callee && Callee->getName() == Name;
 }
 
-// Whether control comes from the start of a block to a rejection, whatever the input is.
+// Whether control from the start of a block always reaches a rejection.
 static bool isRejection(BasicBlock *BB) {
   SmallPtrSet<BasicBlock *, 8> Seen;
   for (; BB && Seen.insert(BB).second; BB = BB->getSingleSuccessor())
@@ -60,7 +60,7 @@ static void markFrom(BasicBlock::iterator Start) {
   }
 }
 
-// Replaces a call of __VERIFIER_assume, if nothing in this module defines it.
+// Replaces a call of __VERIFIER_assume by a conditional, unless this module defines that function.
 static void expandAssumption(CallInst &Call) {
   IRBuilder<> B(&Call);
   Value *Fails = B.CreateIsNull(Call.getArgOperand(0));

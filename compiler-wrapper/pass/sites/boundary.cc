@@ -1,4 +1,4 @@
-// The comparison of a two-way site as a site of its own: the boundary values that it can have, and the call that passes its
+// The comparison of a two-way site as a site of its own: its possible boundary values, and the call that passes its
 // operands to the runtime where the hook of the two-way site does not.
 #include "../plugin.h"
 
@@ -14,17 +14,17 @@ namespace {
 // Bits of pen_site.possible.
 constexpr uint32_t Below = 1u << PEN_BELOW, Equal = 1u << PEN_EQUAL, Above = 1u << PEN_ABOVE;
 
-// By enum pen_side: the left operand minus the right one.
+// The left operand minus the right one, by enum pen_side.
 constexpr int Steps[PEN_SIDES] = {-1, 0, 1};
 static_assert(Steps[PEN_BELOW] == -1 && Steps[PEN_EQUAL] == 0 && Steps[PEN_ABOVE] == 1, "the order of enum pen_side");
 
-// Whether V can have this value, as far as its known bits show.
+// Whether V can equal this number, according to its known bits.
 bool canEqual(const Value *V, const APInt &Number, const DataLayout &DL) {
   KnownBits Known = computeKnownBits(V, DL);
   return !Number.intersects(Known.Zero) && Known.One.isSubsetOf(Number);
 }
 
-// K + Step, or nothing beyond the ends of the type.
+// K + Step, or nothing if that overflows.
 std::optional<APInt> neighbour(const APInt &K, int Step, bool IsSigned) {
   bool AtMin = IsSigned ? K.isMinSignedValue() : K.isMinValue(), AtMax = IsSigned ? K.isMaxSignedValue() : K.isMaxValue();
   bool AtEnd = Step < 0 ? AtMin : AtMax;
@@ -71,7 +71,7 @@ bool isTruth(const Context &X, Value *V) {
   return Found != X.Shadows.end() && Found->second.IsTruth;
 }
 
-// Whether an argument of a call that compares is V itself, or V extended.
+// Whether an argument of a call that compares is V, or V extended.
 bool isSameOrExtended(Value *Argument, Value *V) {
   if (isa<Constant>(V)) return isa<Constant>(Argument);
   auto *Cast = dyn_cast<CastInst>(Argument);
@@ -83,7 +83,7 @@ bool isSameOrExtended(Value *Argument, Value *V) {
 uint32_t possibleSides(Context &X, const ComparedOperands &S) {
   if (!S.Left || S.Left == S.Right) return 0;
   Type *T = S.Left->getType();
-  // Which number strcmp returns for operands that differ is up to the C library.
+  // The C library decides which number strcmp returns for operands that differ.
   for (Value *V : {S.Left, S.Right})
     if (auto *Call = dyn_cast<CallInst>(V); Call && comparesBytes(*Call)) return sidesOfIntegers(X, S) & Equal;
   if (T->isIntegerTy())

@@ -1,9 +1,9 @@
-// Comparisons of strings and memory by calls: `strcmp(s, "GPGGA") == 0`. The result of the call has no slope, so the distance to
-// "equal" is computed from the operands (runtime/bytes.c).
+// Comparisons of strings and memory by calls: `strcmp(s, "GPGGA") == 0`. The result of the call does not show how close
+// the operands are, so the distance to "equal" is computed from the operands (runtime/bytes.c).
 //
-// It is computed directly behind the call, if the site is armed, and not at the site. There the operands are those that the
-// call has just read, whatever happens before the site: the program may write to them, or free them. So is the distance of the
-// result of a function that does nothing but compare strings (shadow.cc).
+// It is computed directly after the call, if the site is armed, and not at the site: until then the program may write
+// to the operands or free them. The same holds for the result of a function that does nothing but compare strings
+// (shadow.cc).
 #include "../plugin.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -45,7 +45,7 @@ bool hasType(const Function &F, bool HasLength) {
 
 const ByteFunction *byteFunctionOf(const Function &F) {
   if (F.getName() == CharTraits.Name) return hasType(F, true) ? &CharTraits : nullptr;
-  if (!F.isDeclaration()) return nullptr; // the program's own may do anything
+  if (!F.isDeclaration()) return nullptr; // a function that the program defines may do anything
   auto *Found = find_if(ByteFunctions, [&](const ByteFunction &B) { return B.Name == F.getName(); });
   return Found != std::end(ByteFunctions) && hasType(F, Found->HasLength) ? Found : nullptr;
 }
@@ -61,7 +61,7 @@ bool isConstantOperand(const Value *V) {
   return constantBehind(V);
 }
 
-// The bytes behind V that can be read, if V points to a known place in a constant; else 0.
+// The number of bytes from V on that can be read, if V points to a known place in a constant; else 0.
 uint64_t readableBytes(const Context &X, Value *V) {
   const DataLayout &DL = X.M.getDataLayout();
   APInt Offset(DL.getIndexTypeSizeInBits(V->getType()), 0);

@@ -1,4 +1,4 @@
-// The cases of a switch, sorted so that the runtime finds an operand among them at a cost that does not grow with their number.
+// The cases of a switch, sorted so that the cost of finding an operand does not grow with their number.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -22,8 +22,8 @@ std::vector<Label> sortedLabels(const Site &S, SwitchInst *Sw) {
   return Labels;
 }
 
-// From each label to the nearest value without one, within its run of labels without a gap. A label that leads to the default
-// destination ends a run.
+// Computes the distance from each label to the nearest value without a label, within its run of consecutive labels. A
+// label that leads to the default destination ends a run.
 void measureRuns(std::vector<Label> &Labels) {
   for (size_t From = 0, To; From < Labels.size(); From = To) {
     for (To = From + 1; To < Labels.size() && Labels[From].Branch && Labels[To].Branch; To++)
@@ -33,7 +33,7 @@ void measureRuns(std::vector<Label> &Labels) {
   }
 }
 
-// The number of the first label in each bucket or behind it. There are at most as many buckets as labels.
+// The index of the first label in each bucket or after it. There are at most as many buckets as labels.
 struct Buckets {
   unsigned Shift = 0;
   std::vector<Constant *> First;

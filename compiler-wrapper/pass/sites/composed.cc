@@ -1,5 +1,5 @@
-// Integers that are composed of parts: the two 32-bit words of a 64-bit value, as libraries of elementary functions such as
-// Fdlibm read a double, and truth values in the bits of a word.
+// Integers that are composed of parts: the two 32-bit words of a 64-bit value, as libraries of elementary functions
+// such as Fdlibm read a double, and truth values in the bits of a word.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -10,7 +10,7 @@ using namespace llvm;
 
 namespace {
 
-// A word of a 64-bit value, as in `(high - K) | low`: it may be masked, and compared with a constant by a subtraction.
+// A word of a 64-bit value, as in `(high - K) | low`. It may be masked, and compared with a constant by a subtraction.
 struct Word {
   Value *Whole = nullptr;
   bool High = false;
@@ -59,10 +59,10 @@ std::optional<Words> wordsOfOne(Value *L, Value *R) {
   return P.High ? Words{P, Q} : Words{Q, P};
 }
 
-// A truth value and the number of its bit.
+// The number of a bit, and its truth value.
 using Flag = std::pair<unsigned, Value *>;
 
-// Whether `V << Shift` consists of truth values only, each in a bit of its own; appends them to `Found`.
+// Whether `V << Shift` consists only of truth values in separate bits; appends them to `Found`.
 bool gatherFlags(Value *V, unsigned Shift, SmallVectorImpl<Flag> &Found) {
   if (auto *Ext = dyn_cast<ZExtInst>(V); Ext && Ext->getSrcTy()->isIntegerTy(1)) {
     if (any_of(Found, [&](const Flag &F) { return F.first == Shift; })) return false;

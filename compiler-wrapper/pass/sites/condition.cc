@@ -60,11 +60,11 @@ private:
   static constexpr unsigned MaxDepth = 12, MaxLeaves = 16;
   Context &X;
   IRBuilder<> &B;
-  Constant *Action; // of the site; null if the condition is no site's
+  Constant *Action; // of the site; null if the condition belongs to no site
   unsigned Leaves = 0;
 
-  // A truth value that is a constant on the way that control took. The comparisons that chose the way are sites of their own.
-  // Any other way counts as closer here, whatever the distance of its comparison.
+  // The distances of a truth value that is constant on the path taken. The comparisons that chose the path are sites of
+  // their own. Any other path counts as closer here, whatever the distance of its comparison.
   Value *decidedTruth(bool Truth) {
     return X.pairOf(B, X.Opaque, {X.u32(PEN_OPAQUE_DECIDED | (Truth ? PEN_OPAQUE_TRUE : 0))});
   }
@@ -100,14 +100,14 @@ private:
     return nullptr;
   }
 
-  // isnan and other tests of classes, functions that have a shadow, and comparisons of strings and memory.
+  // Traces isnan and other class tests, functions that have a shadow, and comparisons of strings and memory.
   Value *traceCall(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
     if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
     if (comparesBytes(*Call)) {
       Leaves++;
-      // A shadow writes to no memory, so the operands do not change before its end.
+      // A shadow writes no memory, so the operands do not change before its end.
       if (!Action) return bytesPairOf(X, B, *Call);
       return pairBehind(X, *Call, Action, [&](IRBuilder<> &Behind) { return bytesPairOf(X, Behind, *Call); });
     }
@@ -154,7 +154,7 @@ private:
     return B.CreateSelect(C, P, Q);
   }
 
-  // The pair of `V != 0` for an integer that is made of truth values, else null.
+  // The pair of `V != 0` for an integer that consists of truth values, else null.
   Value *traceTruth(Value *V, unsigned Depth, bool LowBitOnly = false) {
     if (Depth >= MaxDepth) return nullptr;
     if (auto *Ext = dyn_cast<ZExtInst>(V)) return traceTruth(Ext->getOperand(0), Depth + 1, LowBitOnly);
@@ -186,8 +186,9 @@ private:
     return compareIntegers(CmpInst::ICMP_NE, V, ConstantInt::get(V->getType(), 0));
   }
 
-  // `((high - K) | low) != 0` with both words of one 64-bit value is a comparison of the whole value. As a sum of two
-  // distances the low word would hide the high one: it takes all its values while the high word changes by one.
+  // Recognises `((high - K) | low) != 0` with both words of one 64-bit value, which is a comparison of the whole value.
+  // In the sum of two distances the low word would hide the high one, because it takes all its values while the high
+  // word changes by one.
   Value *wholeOfWords(Value *L, Value *R) {
     std::optional<Words> Both = wordsOfOne(L, R);
     if (!Both) return nullptr;
@@ -227,7 +228,7 @@ private:
     return compareIntegers(Cmp->getPredicate(), L, R);
   }
 
-  // `f == 5` for truth values in the bits of `f`: the distance of all of them to the bits of 5.
+  // `f == 5` for truth values in the bits of `f`: the sum of the distances of these bits to the bits of 5.
   Value *traceFlags(Value *V, APInt Wanted, unsigned Depth) {
     SmallVector<Flag, 8> Found;
     if (!isa<BinaryOperator>(V) || !gatherFlags(V, 0, Found)) return nullptr;
@@ -242,7 +243,7 @@ private:
     return Wanted.isZero() ? All : nullptr;
   }
 
-  // One comparison; the operands are extended by the signedness of the predicate.
+  // Emits one comparison. The signedness of the predicate decides how the operands are extended.
   Value *compareIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     if (L->getType()->isPointerTy()) {
       L = B.CreatePtrToInt(L, X.I64);
@@ -256,7 +257,7 @@ private:
     return X.pairOf(B, X.ICmp, {X.u32(Predicate), Wide(L), Wide(R)});
   }
 
-  // Integers of more than 64 bits: compares two numbers with the same difference, which is limited to 63 bits.
+  // Compares integers of more than 64 bits, by two numbers with the same difference, limited to 63 bits.
   Value *compareWideIntegers(CmpInst::Predicate Predicate, Value *L, Value *R) {
     Leaves++;
     Type *T = L->getType();
@@ -267,7 +268,7 @@ private:
     return X.pairOf(B, X.ICmp, {X.u32(Predicate), B.CreateSelect(Less, Zero, Size), B.CreateSelect(Less, Size, Zero)});
   }
 
-  // Floats of 80 and 128 bits, by their upper 64 bits. A conversion to double would raise exceptions.
+  // Compares floats of 80 and 128 bits by their upper 64 bits. A conversion to double would raise exceptions.
   Value *compareWideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     unsigned Bits = L->getType()->getPrimitiveSizeInBits();
     auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
@@ -285,14 +286,15 @@ private:
     return X.pairOf(B, X.FCmp64, {X.u32(Predicate), Double(L), Double(R)});
   }
 
-  // A truth value that is computed in one of several blocks (`int both = a && b;`). Phis carry the operands of each comparison
-  // to the merge, and one more phi is the number of the block that control came from.
+  // Traces a truth value that is computed in one of several blocks (`int both = a && b;`). Phis carry the operands of
+  // each comparison to the merge, and one more phi holds the number of the predecessor that control came from.
   Value *tracePhi(PHINode *Phi, unsigned Depth) {
     unsigned N = Phi->getNumIncomingValues();
     if (N > 8 || Depth >= MaxDepth) return nullptr;
     IRBuilder<> AtMerge(Phi);
     PHINode *Way = AtMerge.CreatePHI(X.I32, N);
-    // The ways on which the phi has the same value, such as those behind the branch on the last operand of `a && b`, are one.
+    // Predecessors from which the phi has the same value count as one, such as those after the branch on the last
+    // operand of `a && b`.
     auto FirstLike = [&](unsigned I) { return Phi->getBasicBlockIndex(firstWayWith(Phi, Phi->getIncomingValue(I))); };
     for (unsigned I = 0; I < N; I++) Way->addIncoming(X.u32(FirstLike(I)), Phi->getIncomingBlock(I));
     Value *Pair = nullptr;
@@ -309,7 +311,7 @@ private:
     return Phi->getIncomingBlock(find(Phi->incoming_values(), V) - Phi->incoming_values().begin());
   }
 
-  // The pair of the value that comes from the I-th block; null if it cannot be traced.
+  // The pair of the value from the I-th predecessor; null if it cannot be traced.
   Value *traceIncoming(PHINode *Phi, unsigned I) {
     Value *In = Phi->getIncomingValue(I);
     bool Not = false;
@@ -339,7 +341,7 @@ private:
     return Not ? inverted(Pair) : Pair;
   }
 
-  // V, which is computed in the block `Way`, as a phi beside this one; zero on the other ways.
+  // V, which is computed in the predecessor `Way`, as a phi next to this one; zero from the other predecessors.
   Value *carriedToPhi(PHINode *Phi, unsigned Way, Value *V) {
     if (isa<Constant>(V)) return V;
     IRBuilder<> AtMerge(Phi);

@@ -1,10 +1,12 @@
-// clang's counters. pen-cc makes clang count for coverage (`-fprofile-instrument=clang -fcoverage-mcdc`), because clang then
-// emits conditionals as the source has them and as gcov and llvm-cov count them:
-//   - `if (!n)` branches on `!n`. Otherwise it branches on `n != 0` with the destinations exchanged, and the outcome that is
+// Removes clang's counters. pen-cc makes clang count for coverage (`-fprofile-instrument=clang -fcoverage-mcdc`),
+// because clang then emits conditionals as the source has them and as gcov and llvm-cov count them:
+// - `if (!n)` branches on `!n`. Otherwise it branches on `n != 0` with the destinations exchanged, and the outcome that
+//   is
 //     true is false in the source.
-//   - The last operand of a stored `a && b` branches, too: to a block that counts, from where control goes on as before.
-//   - Each label of a switch has a block, so `case 1: break; case 2: break;` are two destinations.
-// The counters are dropped here, before the pass of clang that turns them into code.
+// - The last operand of a stored `a && b` branches, too: to a block that counts, from where control continues as
+//   before.
+// - Each label of a switch has a block, so `case 1: break; case 2: break;` are two destinations. The counters are
+//   removed before the pass of clang that turns them into code.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -33,7 +35,7 @@ bool onlyForwards(const BasicBlock *BB) {
   return Br && Br->isUnconditional() && Br == &*BB->getFirstNonPHIOrDbg() && BB->phis().empty();
 }
 
-// Drops the counters of one function and the blocks that exist for nothing else.
+// Removes the counters of one function, and the blocks that contain nothing else.
 class CounterRemoval {
 public:
   explicit CounterRemoval(Function &F) : F(F) {}
@@ -58,15 +60,15 @@ private:
       Counted.insert(Call->getParent());
       SmallVector<WeakTrackingVH, 4> Operands(Call->args());
       Call->eraseFromParent();
-      // The step of a counter is the condition of a select, extended. It lies before the call.
+      // The step of a counter is the condition of a select, extended. It precedes the call.
       RecursivelyDeleteTriviallyDeadInstructionsPermissive(Operands);
     }
   }
 
   bool isEmptied(const BasicBlock *BB) const { return Counted.contains(BB) && onlyForwards(BB); }
 
-  // `case 1: case 2:` and a case that the one before it falls into: clang lets the way from above pass the counter of the
-  // label. Leads the switch to where both meet, as without counters.
+  // For `case 1: case 2:` and for a case that the previous one falls into, clang lets the path from above skip the
+  // counter of the label. Redirects the switch to the block where both paths meet, as without counters.
   void joinLabels() {
     SmallVector<SwitchInst *, 4> Switches;
     for (BasicBlock &BB : F)
@@ -91,7 +93,7 @@ private:
       }
   }
 
-  // `1 && b`: the value is that of `b`, whose branch decides nothing. gcc has none.
+  // `1 && b`: the value is that of `b`, whose branch decides nothing. gcc has no such branch.
   void joinBranchesOnOneOperand() {
     SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(F);
     for (BasicBlock &BB : make_early_inc_range(F)) {

@@ -1,12 +1,13 @@
-// Decisions (-fpen-decisions): the conditions of each `&&` and `||` expression as the source has them, for condition and MC/DC
-// coverage.
+// Decisions (-fpen-decisions): the conditions of each `&&` and `||` expression as the source has them, for condition
+// and MC/DC coverage.
 //
-// clang starts each operand behind the first in a block of its own, whose name says so: `land.rhs`, `lor.rhs`, `land.lhs.true`,
-// `lor.lhs.false`. Whatever branches there ends the operand before, and belongs to the same decision. So `if (a && b)` is one
-// decision and `if (a) if (b)` are two, although their graphs are the same. Bitcode without names has the graph only.
+// clang starts each operand after the first in its own block, with a name that shows it: `land.rhs`, `lor.rhs`,
+// `land.lhs.true`, `lor.lhs.false`. Whatever branches there ends the operand before, and belongs to the same decision.
+// So `if (a && b)` is one decision and `if (a) if (b)` are two, although their graphs are the same. Bitcode without
+// names has the graph only.
 //
-// The decision is read before repeated branches are straightened (straighten.cc): there the truth value of a whole condition is a
-// phi, and shows which ways out of the decision are its true outcome.
+// The decision is read before repeated branches are straightened (straighten.cc). At that time the truth value of a
+// whole condition is a phi, which shows which exits of the decision are its true outcome.
 #include "../plugin.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -22,10 +23,10 @@ static cl::opt<bool> WithDecisions("pen-decisions", cl::desc("Make decisions of 
 
 namespace {
 
-// Conditions of a decision, and ways through it, that are recorded. Beyond, a decision has no vectors.
+// Limits of what is recorded: conditions of a decision, and paths through it. A larger decision has no vectors.
 constexpr unsigned MostConditions = 64, MostVectors = 512;
 
-// Steps over blocks while one operand is followed.
+// Limit on the blocks that are followed for one operand.
 constexpr unsigned MostSteps = 64;
 
 bool isNumberedName(StringRef Name, StringRef Prefix) {
@@ -37,7 +38,7 @@ BranchInst *conditionalOf(BasicBlock *BB) {
   return Br && Br->isConditional() && Br->getSuccessor(0) != Br->getSuccessor(1) ? Br : nullptr;
 }
 
-// A way out of a condition: its branch, and the number of the successor.
+// An edge out of a condition: its branch, and the number of the successor.
 using Way = std::pair<BranchInst *, unsigned>;
 
 class DecisionReader {
@@ -62,8 +63,10 @@ private:
   DominatorTree DT;
   PostDominatorTree PDT;
   bool HasNames;
-  DenseMap<BranchInst *, BranchInst *> Joined; // a condition and another of the same decision, up to a root
-  DenseMap<BasicBlock *, BranchInst *> Starts; // where an operand begins, and the branch on its first condition
+  // a union-find structure: a condition and another one of the same decision, up to a root
+  DenseMap<BranchInst *, BranchInst *> Joined;
+  // the block where an operand begins, and the branch on its first condition
+  DenseMap<BasicBlock *, BranchInst *> Starts;
 
   BranchInst *rootOf(BranchInst *Br) const {
     for (auto Found = Joined.find(Br); Found != Joined.end() && Found->second != Br; Found = Joined.find(Br)) Br = Found->second;
@@ -76,7 +79,7 @@ private:
     Joined[rootOf(A)] = rootOf(B);
   }
 
-  // Where control goes on behind blocks that contain nothing but an unconditional branch.
+  // The first block after those that contain nothing but an unconditional branch.
   static BasicBlock *passedThrough(BasicBlock *BB) {
     for (unsigned I = 0; I < MostSteps && onlyForwards(BB); I++) BB = BB->getSingleSuccessor();
     return BB;
@@ -86,7 +89,7 @@ private:
     return any_of(BB, [](const Instruction &I) { return I.mayHaveSideEffects() && !isa<DbgInfoIntrinsic>(I); });
   }
 
-  // Whether an operand of `&&` or `||` behind the first begins here.
+  // Whether an operand of `&&` or `||` other than the first begins here.
   bool startsOperand(BasicBlock &BB, ArrayRef<Way> Before) const {
     if (HasNames)
       return any_of(ArrayRef<StringRef>{"land.rhs", "lor.rhs", "land.lhs.true", "lor.lhs.false"},
@@ -99,7 +102,7 @@ private:
     });
   }
 
-  // The ways into a block, all of them from conditional branches; else nothing.
+  // The edges into a block if all of them come from conditional branches; else nothing.
   static std::optional<SmallVector<Way, 4>> waysInto(BasicBlock *BB) {
     SmallVector<Way, 4> Ways;
     SmallVector<BasicBlock *, 4> Work{BB};
@@ -113,7 +116,7 @@ private:
     return Ways;
   }
 
-  // A block that merges the value of a part of a condition, and perhaps negates it, and nothing else.
+  // Whether a block only merges the value of a part of a condition, and perhaps negates it.
   bool isMerge(const BasicBlock *BB) const {
     if (BB->phis().empty()) return false;
     if (HasNames && !isNumberedName(BB->getName(), "land.end") && !isNumberedName(BB->getName(), "lor.end")) return false;
@@ -123,8 +126,8 @@ private:
     });
   }
 
-  // The branch on the first condition of the operand that begins at `Start`: behind conditionals that are parts of this condition
-  // (`b ? c : d`, `f(b || c)`), which meet again before it.
+  // The branch on the first condition of the operand that begins at `Start`. It skips conditionals that are parts of
+  // this condition (`b ? c : d`, `f(b || c)`), which meet again before it.
   BranchInst *firstConditionOf(BasicBlock *Start) const {
     BasicBlock *At = Start;
     for (unsigned I = 0; I < MostSteps; I++) {
@@ -157,11 +160,11 @@ private:
     for (const Way &W : *Ways) join(First, W.first);
   }
 
-  // Where a way out of a condition leads: to the next condition, or out of the decision.
+  // The target of an edge out of a condition: the next condition, or a block outside the decision.
   struct End {
     BranchInst *Next = nullptr;
     BasicBlock *Out = nullptr;
-    std::optional<bool> Truth; // of the whole, if a phi has it
+    std::optional<bool> Truth; // of the whole decision, if a phi holds it
   };
 
   End follow(const Way &W) const {
@@ -198,7 +201,7 @@ private:
     return L && R ? std::optional(*L != *R) : std::nullopt;
   }
 
-  // Nothing if the ways are not those of a short-circuit expression with one first condition and two outcomes.
+  // Returns nothing if the edges are not those of a short-circuit expression with one first condition and two outcomes.
   std::optional<Decision> decisionOf(BranchInst *Member) const {
     SmallVector<BranchInst *, 8> All;
     for (BasicBlock &BB : F)
@@ -224,7 +227,7 @@ private:
           continue;
         }
         if (!To.Truth) {
-          // The true outcome is where the last condition leads to if it holds.
+          // The true outcome is the block that the last condition leads to if it holds.
           BasicBlock *&Block = !TrueBlock || To.Out == TrueBlock ? TrueBlock : FalseBlock;
           if (!Block) Block = To.Out;
           if (Block != To.Out) return std::nullopt;
@@ -256,7 +259,7 @@ std::vector<Decision> decisionsOf(Function &F) {
   return DecisionReader(F).read();
 }
 
-// Adds the sites of decisions behind all others, so that these have the same numbers with and without.
+// Appends the sites of decisions after all others, so that the others have the same numbers with and without decisions.
 void addDecisions(FunctionPlan &Plan, std::vector<Decision> Decisions) {
   DenseMap<const Value *, unsigned> Numbers;
   for (unsigned I = 0; I < Plan.Sites.size(); I++)
@@ -285,7 +288,7 @@ void addDecisions(FunctionPlan &Plan, std::vector<Decision> Decisions) {
   }
 }
 
-// The struct pen_decision of each decision of the plan.
+// Emits the struct pen_decision of each decision of the plan.
 void makeDecisions(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
   for (Decision &D : Plan.Decisions) {
     std::vector<Constant *> Nodes;

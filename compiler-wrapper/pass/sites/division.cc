@@ -1,6 +1,7 @@
-// An integer division that traps on the processor does so in the campaign, too. It is undefined behaviour: at -O2 the optimizer
-// removes a division whose quotient is not used, or moves it behind a branch, and then an input returns in the campaign of which
-// the emitted test, compiled at -O0, dies. So the operands are compared before each division, and the trap is explicit.
+// Makes an integer division that traps on the processor trap in the campaign, too. Such a division is undefined
+// behaviour: at -O2 the optimizer removes it if its quotient is not used, or moves it after a branch. Then an input
+// returns normally in the campaign, although the emitted test, compiled at -O0, crashes on it. So the operands are
+// compared before each division, and the trap is explicit.
 //
 // Only on x86-64: other processors do not trap.
 #include "../plugin.h"
@@ -29,7 +30,7 @@ static bool mayTrap(const Instruction &I) {
   return !Divisor || Divisor->isZero();
 }
 
-// Whether the divisor is 0, or the quotient is 1 beyond the largest integer.
+// Whether the divisor is 0, or the quotient is one more than the largest integer.
 static Value *traps(IRBuilder<> &B, Instruction &I) {
   Value *Dividend = I.getOperand(0), *Divisor = I.getOperand(1);
   Type *T = I.getType();

@@ -1,5 +1,5 @@
-// Where the operands of operations come from (-fpen-moves): values of floats in registers and in memory are written to the trace. Among
-// operations that gave the same value, the value does not tell.
+// Traces where the operands of operations come from (-fpen-moves): values of floats in registers and in memory are
+// written to the trace. If several operations gave the same value, the value alone does not identify its origin.
 #include "../plugin.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -26,7 +26,7 @@ public:
     Table = new GlobalVariable(X.M, Bytes, false, GlobalValue::PrivateLinkage, Constant::getNullValue(Bytes), "__pen_names");
   }
 
-  // Null of what has no name.
+  // The name of a value; null if it has none.
   Constant *of(const Value *V) {
     auto At = Numbers.find(V);
     if (At == Numbers.end()) return ConstantPointerNull::get(X.Ptr);
@@ -34,16 +34,16 @@ public:
                                                   ArrayRef<Constant *>{X.u32(0), X.u32(At->second)});
   }
 
-  // Of a value that moves on.
+  // The name of a value that is the source of a move.
   Constant *from(const Value *V) { return isa<Constant>(V) ? place(PEN_CONSTANT_NAME) : of(V); }
 
-  // Where values are between functions.
+  // The name of a place that holds values between functions.
   Constant *place(unsigned Number) {
     return ConstantExpr::getIntToPtr(ConstantInt::get(X.I64, Number), X.Ptr);
   }
 };
 
-// Does a function of the program, or a library, get its arguments, and not the compiler?
+// Whether a function of the program or of a library receives the arguments, and not the compiler.
 bool isCall(const Instruction &I) {
   auto *Call = dyn_cast<CallInst>(&I);
   return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm();
@@ -65,16 +65,16 @@ SmallVector<Value *, 0> floatsOf(Function &F) {
   for (Instruction &I : instructions(F)) {
     auto *Store = dyn_cast<StoreInst>(&I);
     if (passesFloats(I)) {
-      Floats.push_back(&I); // also where its own value is none
+      Floats.push_back(&I); // also if its own value is no float
       continue;
     }
-    if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->isMustTailCall()) continue; // nothing may come after it
+    if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->isMustTailCall()) continue; // no instruction may follow it
     if (!I.isTerminator() && isScalar(Store ? Store->getValueOperand()->getType() : I.getType())) Floats.push_back(&I);
   }
   return Floats;
 }
 
-// `Of` is a float; it has a name, or what it moves to gets one.
+// `Of` is a float. Either it has a name, or the place that it moves to gets one.
 static void hookMove(Context &X, Names &All, Value *Of, uint32_t What, Value *Address, Instruction *Next, Constant *Name = nullptr) {
   IRBuilder<> B(Next);
   if (auto *I = dyn_cast<Instruction>(Of)) B.SetCurrentDebugLocation(I->getDebugLoc());
@@ -94,7 +94,7 @@ static void hookOperands(Context &X, Names &All, Instruction &I, const Operation
   X.call(B, Hook, Words);
 }
 
-// The name of the value that this one is, if that is another one; null where it is not known.
+// The name of the value that this instruction copies; null if it copies none, or if that is not known.
 static Value *sourceOf(Context &X, Names &All, Instruction &I) {
   if (auto *Phi = dyn_cast<PHINode>(&I)) {
     auto *Of = PHINode::Create(X.Ptr, Phi->getNumIncomingValues(), "", &I);
@@ -108,7 +108,7 @@ static Value *sourceOf(Context &X, Names &All, Instruction &I) {
   return nullptr;
 }
 
-// Arguments before a call, or what a function returns.
+// Hooks the arguments before a call, or the value that a function returns.
 static void hookPassed(Context &X, Names &All, Instruction &I) {
   auto Pass = [&](Value *V, unsigned Place) {
     if (isScalar(V->getType())) hookMove(X, All, V, PEN_STORE, All.place(Place), &I, All.from(V));
@@ -123,7 +123,8 @@ static void hookInstruction(Context &X, Names &All, Instruction &I) {
   if (passesFloats(I)) {
     hookPassed(X, All, I);
     auto *Call = dyn_cast<CallInst>(&I);
-    if (!Call || Call->isMustTailCall() || !isScalar(I.getType())) return; // nothing may come after it, or there is nothing
+    // no instruction may follow it, or there is no scalar result
+    if (!Call || Call->isMustTailCall() || !isScalar(I.getType())) return;
   }
   if (auto *Store = dyn_cast<StoreInst>(&I)) {
     Value *V = Store->getValueOperand();

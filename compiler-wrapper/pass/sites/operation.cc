@@ -1,7 +1,7 @@
 // Floating-point operations as sites (-fpen-exceptions): the exceptions that each can raise, and the hook after it.
 //
-// Only scalar double and float are sites. Before the optimizer has run, vectors come from explicit vector types only; long
-// double has another format on each platform; and half is computed as float.
+// Only scalar double and float operations are sites. Before the optimizer has run, vectors come from explicit vector
+// types only; long double has another format on each platform; and half is computed as float.
 #include "../plugin.h"
 
 #include "../../runtime/functions.h"
@@ -41,7 +41,7 @@ struct Operation {
   std::string Name;
   uint32_t Possible = 0;
   SmallVector<Value *, 3> Operands;
-  Type *Float = nullptr; // double or float: of a conversion to an integer that of the operand, else that of the result
+  Type *Float = nullptr; // double or float: of the operand for a conversion to an integer, else of the result
   unsigned Integer = 0;  // bits of the integer that is converted to or from
 };
 
@@ -77,7 +77,8 @@ std::optional<double> magnitudeOf(Value *V) {
   return F.convertToDouble();
 }
 
-// A sum with the largest number overflows from half of that number's last bit on. A sum with 0 raises nothing.
+// A sum with the largest number overflows if the other operand is at least half of that number's last bit. A sum with 0
+// raises nothing.
 uint32_t sumPossible(Value *L, Value *R, Type *T) {
   uint32_t Mask = Overflow | Inexact; // a subnormal sum is exact
   for (Value *V : {L, R})
@@ -225,7 +226,8 @@ SmallVector<Value *, 3> argumentsOf(const CallInst &Call) {
   return Args;
 }
 
-// A function of the same source. In a proof, other sources may be linked into it: its sites must have the same numbers then.
+// Whether the called function is of the same source. For a proof, other sources may be linked in, and the sites must
+// have the same numbers then.
 bool isOfSameSource(const Function &F, const CallInst &Call) {
   const DISubprogram *Own = F.getSubprogram(), *Caller = Call.getFunction()->getSubprogram();
   return !F.isDeclaration() && (!Own || !Caller || Own->getUnit() == Caller->getUnit());
@@ -244,7 +246,7 @@ std::optional<Operation> operationOfCall(const CallInst &Call) {
   StringRef Name = F->getName();
   bool Single = !Args.empty() && (Call.getType()->isFloatTy() || Args[0]->getType()->isFloatTy());
   if (Single && !Name.consume_back("f")) return std::nullopt;
-  // A function that has the name of an instruction by chance.
+  // A function that has the name of an instruction by coincidence.
   for (StringRef Instruction : {"fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fptrunc", "fptosi", "fptoui", "sitofp",
                                 "uitofp", "fmuladd"})
     if (Name == Instruction) return std::nullopt;
@@ -277,8 +279,8 @@ bool hasFusedMultiplyAdd(const Function &F) {
 
 } // namespace
 
-// Splits fmuladd if the processor has no fused instruction. The compiler would do so later: the product and the sum are rounded
-// each, and each may raise exceptions; and they are two operations of the source.
+// Splits fmuladd if the processor has no fused instruction, as the compiler would do later. The product and the sum are
+// rounded separately, each may raise exceptions, and they are two operations of the source.
 void splitMultiplyAdds(Function &F) {
   if (hasFusedMultiplyAdd(F)) return;
   SmallVector<IntrinsicInst *, 16> All;

@@ -25,7 +25,7 @@ static bool isInSource(const Instruction &I) {
 
 using Blocks = SmallPtrSet<BasicBlock *, 16>;
 
-// `default: case 3:` is one destination with two labels. Without counters, clang puts an empty block of its own at the first
+// `default: case 3:` is one destination with two labels. Without counters, clang creates an empty block for the first
 // label.
 static BasicBlock *destinationOf(const Blocks &Successors, BasicBlock *To) {
   if (hasBlocksOfLabels(*To->getParent())) return To;
@@ -34,7 +34,7 @@ static BasicBlock *destinationOf(const Blocks &Successors, BasicBlock *To) {
   return Empty && Successors.contains(Br->getSuccessor(0)) ? Br->getSuccessor(0) : To;
 }
 
-// Numbers the destinations of a switch, that of the default first. Generated code has switches of thousands of cases.
+// Numbers the destinations of a switch, the default's first. Generated code has switches of thousands of cases.
 static void findDestinations(Site &S, SwitchInst &Sw) {
   Blocks Successors(succ_begin(&Sw), succ_end(&Sw));
   DenseMap<BasicBlock *, unsigned> Number;
@@ -130,8 +130,8 @@ private:
     return SP ? SP->getFile() : nullptr;
   }
 
-  // What was stored last in the slot by which a switch of clang's own chooses where a `return` or a `break` goes on behind cleanups
-  // (ends of lifetimes, destructors).
+  // A slot and the last value stored in it. By such a slot a switch of clang's own chooses where a `return` or a
+  // `break` continues after cleanups (ends of lifetimes, destructors).
   using Destination = std::pair<const Value *, int64_t>;
 
   static const Value *slotOf(const Instruction *Switch) {
@@ -157,14 +157,14 @@ private:
     return {Sw->getDefaultDest()};
   }
 
-  // Whether an instruction only returns what the `return` statements have stored: clang gives it the line of the closing brace, which
-  // gcov does not count.
+  // Whether an instruction only returns the value that the `return` statements have stored. clang gives it the line of
+  // the closing brace, which gcov does not count.
   static bool onlyReturns(const Instruction &I) {
     auto *Load = dyn_cast<LoadInst>(&I);
     if (auto *Return = dyn_cast<ReturnInst>(&I)) Load = dyn_cast_or_null<LoadInst>(Return->getReturnValue());
     else if (!Load || !Load->hasOneUse() || !isa<ReturnInst>(*Load->user_begin())) return false;
     auto *Slot = Load ? dyn_cast<AllocaInst>(Load->getPointerOperand()) : nullptr;
-    return Slot && !Slot->isUsedByMetadata(); // no variable of the source
+    return Slot && !Slot->isUsedByMetadata(); // it is no variable of the source
   }
 
   void noteLine(const Instruction &I, std::set<unsigned> &Lines) const {
@@ -267,8 +267,8 @@ static void nameParameters(FunctionPlan &Plan) {
 
 static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
 
-// Elements in the order of insertion, each once. LLVM's own sets of integers cannot hold the two largest ones (or INT64_MIN),
-// which programs do compare with.
+// Elements in the order of insertion, without repetition. LLVM's own sets of integers cannot hold the two largest ones
+// (or INT64_MIN), and programs do compare with these.
 template <typename T> using InOrder = SetVector<T, SmallVector<T, 16>, std::set<T>>;
 
 static void findConstants(FunctionPlan &Plan) {

@@ -1,7 +1,7 @@
 // Repeated branches: for `while (a && b)` clang branches on `a`, merges the value of the whole condition in a phi, and
-// branches on that again. For `if (a && b)`, and in gcc for loops too, each operand branches directly. Where the phi's value
-// is known, because it is a constant or because its operand has just branched, control is redirected past the second branch.
-// Then each operand has its own two outcomes, and no outcome of `b` is recorded where `a` decided.
+// branches on that again. For `if (a && b)`, and in gcc for loops too, each operand branches directly. Where the phi's
+// value is known, because it is a constant or because its operand has just branched, control is redirected past the
+// second branch. Then each operand has its own two outcomes, and no outcome of `b` is recorded where `a` decided.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -13,8 +13,8 @@ using namespace llvm;
 
 namespace {
 
-// The phi whose truth value V is, after negations, extensions and expectations; null if V is none of these. `Parts` counts the
-// instructions between them, of which each has one use.
+// The phi that V depends on, through negations, extensions and expectations; null if there is none. `Parts` counts the
+// instructions in between, each of which has one use.
 PHINode *phiBehind(Value *V, bool &IsNegated, unsigned &Parts) {
   while (true) {
     auto *I = dyn_cast<Instruction>(V);
@@ -75,7 +75,7 @@ bool canEnter(BasicBlock *To, BasicBlock *BB, BasicBlock *From) {
   return true;
 }
 
-// Redirects the ways into one block with a repeated branch.
+// Redirects the edges into one block with a repeated branch.
 class Redirection {
 public:
   Redirection(BasicBlock &BB, RepeatedBranch S) : BB(BB), S(S) {}
@@ -86,8 +86,8 @@ private:
   BasicBlock &BB;
   RepeatedBranch S;
 
-  // The ways to the block of `Phi`: the block of the branch or, as for `a && !(b || c)`, one that merges the value of a part of
-  // the condition and goes on to where the whole is merged.
+  // Redirects the edges to the block of `Phi`. That is the block of the branch or, as for `a && !(b || c)`, a block
+  // that merges the value of a part of the condition and continues to where the whole is merged.
   bool redirectWaysTo(BasicBlock *Merge, PHINode *Phi, bool IsNegated) {
     bool Changed = false;
     SmallVector<BasicBlock *, 4> From(predecessors(Merge));
