@@ -240,12 +240,12 @@ mod tests {
 
     #[test]
     fn finds_come_worst_first_and_underflows_folded() {
-        insta::assert_snapshot!("exceptions", text(&report(), Path::new("out"), false, false));
+        insta::assert_snapshot!("exceptions", text(&report(), Path::new("out"), false));
     }
 
     #[test]
     fn underflows_are_listed_when_asked_for() {
-        let all = text(&report(), Path::new("out"), true, false);
+        let all = text(&report(), Path::new("out"), true);
         assert_eq!(all.matches("\nUNDERFLOW  ").count(), 2, "{all}");
         assert!(!all.contains("--underflow"), "{all}");
     }
@@ -254,7 +254,7 @@ mod tests {
     fn nothing_found_is_one_line() {
         let mut report = report();
         report.exceptions = Some(Exceptions::new(3, &[(Exception::Overflow, 3)], Vec::new(), 0, "f"));
-        let text = text(&report, Path::new("out"), false, false);
+        let text = text(&report, Path::new("out"), false);
         assert!(text.starts_with("clamp (clamp.c): 0 exceptions at 0 of 3 operations\n123k evaluations"), "{text}");
     }
 
