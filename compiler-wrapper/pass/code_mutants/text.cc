@@ -1,4 +1,4 @@
-// Values as C writes them, by the names that the debug information gives to variables.
+// Prints values in C notation, with the names that the debug information gives to variables.
 #include "code_mutants.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -27,7 +27,7 @@ struct Variables::Tables {
   DenseMap<const BasicBlock *, std::vector<Definition>> Definitions;
   DenseMap<const Value *, const DILocalVariable *> Names;
 
-  // Blocks that are looked at above that of an instruction, and the first one of the function besides.
+  // The number of dominating blocks that are examined; after these, only the entry block of the function.
   static constexpr unsigned Farthest = 64;
 
   void note(Instruction &I, const DILocalVariable *Variable, Value *V) {
@@ -41,8 +41,8 @@ struct Variables::Tables {
     return Found == Definitions.end() ? ArrayRef<Definition>() : ArrayRef<Definition>(Found->second);
   }
 
-  // The values before an instruction: those that the dominating blocks leave. Where ways with other values meet, there is a phi with
-  // a definition of its own.
+  // The values of the variables before an instruction, from the dominating blocks. Where paths with different values
+  // meet, a phi with a definition of its own is present.
   Known at(Instruction *I) const {
     Known All;
     for (const Definition &D : reverse(in(I->getParent())))

@@ -1,5 +1,6 @@
-// Checks of runtime/pen.h at compile time: the numbers that it shares with LLVM, and the sizes of fields that share a word. A
-// number that is changed at one place only does not compile. record.h checks the layouts and signatures where they are used.
+// Checks runtime/pen.h at compile time: the numbers that it shares with LLVM, and the sizes of fields that share a
+// word. If a number is changed in one place only, this file does not compile. record.h checks the layouts and
+// signatures where they are used.
 #include "../../runtime/pen.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -56,7 +57,7 @@ SAME(PEN_POSITIVE_INFINITY, llvm::fcPosInf);
 static_assert((PEN_RECORD ^ PEN_WANT ^ PEN_TRACK ^ PEN_NEAR ^ PEN_STEP ^ PEN_MIN ^ PEN_LEAD ^ PEN_ARMED) == UINT8_MAX,
               "the actions are the eight bits of a byte");
 
-// The word beside the operands of an operation, from its lowest bit on.
+// The word that the hook passes with the operands of an operation, from its lowest bit on.
 static_assert(PEN_OPERATIONS - 1 <= PEN_OPERATION_MASK, "an operation fits");
 static_assert(PEN_SINGLE > PEN_OPERATION_MASK && PEN_CONSTANT > PEN_SINGLE, "the flags are above it");
 static_assert(PEN_CONSTANT << 2 < 1 << PEN_INTEGER_SHIFT, "a flag for each of three operands fits below the width");

@@ -1,4 +1,5 @@
-// The records of runtime/pen.h, in named sections. The linker concatenates the sections of all translation units.
+// Emits the records of runtime/pen.h into named sections. The linker concatenates the sections of all translation
+// units.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -39,7 +40,7 @@ std::string unitOf(const Module &M) {
   return M.getSourceFileName();
 }
 
-// Does the loader of the file call the function?
+// Whether the dynamic loader calls the function.
 static bool isConstructor(const Function &F) {
   const GlobalVariable *List = F.getParent()->getNamedGlobal("llvm.global_ctors");
   if (!List || !List->hasInitializer()) return false;
@@ -64,7 +65,7 @@ GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, 
   return G;
 }
 
-// Distinguishes what the pass has made of different sources of one function, such as with and without NDEBUG.
+// A name that distinguishes the records of different sources of one function, for example with and without NDEBUG.
 static std::string variantOf(const FunctionPlan &Plan) {
   std::string Layout;
   raw_string_ostream Out(Layout);
@@ -86,7 +87,7 @@ GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
   GlobalVariable *G = placed(X, *Plan.F, ConstantAggregateZero::get(T), "__pen_actions", "pen_actions",
                              GlobalValue::InternalLinkage, false);
   G->setAlignment(Align(1));
-  // The fuzzer writes them, which the compiler cannot see.
+  // The fuzzer writes them; the compiler cannot see that.
   G->setExternallyInitialized(true);
   return G;
 }
@@ -183,7 +184,7 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
-// The struct pen_decision of a site that is a decision.
+// The struct pen_decision of a decision site.
 static Constant *decisionOf(Context &X, const FunctionPlan &Plan, unsigned Site) {
   auto Found = find_if(Plan.Decisions, [&](const Decision &D) { return D.Site == Site; });
   return Found == Plan.Decisions.end() ? X.null() : static_cast<Constant *>(Found->Record);
@@ -215,9 +216,10 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, decision, decisionOf(X, Plan, I)));
 }
 
-// Notes how far the loops reach behind pointers, with the numbers of parameters in place of those of arguments.
+// Stores the extents of the loops' accesses through pointers, with numbers of parameters instead of numbers of
+// arguments.
 static void noteReach(const FunctionPlan &Plan, ArrayRef<unsigned> Plain, Signature &S) {
-  std::map<unsigned, unsigned> Parameters; // of arguments that are one parameter each, from 1
+  std::map<unsigned, unsigned> Parameters; // by argument, for arguments that are one parameter each; from 1
   unsigned At = 0;
   for (unsigned I = 0; I < S.Parameters.size() && At < Plain.size(); I++) {
     if (S.Parameters[I].IRArguments <= 1) Parameters[Plain[At]] = I + 1;
@@ -230,7 +232,7 @@ static void noteReach(const FunctionPlan &Plan, ArrayRef<unsigned> Plain, Signat
   }
 }
 
-// Marks the pointers that are compared with null, and those whose memory is read.
+// Marks the pointers that the function compares with null, and those whose memory it reads.
 static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   unsigned At = 0;
   std::vector<unsigned> Plain;

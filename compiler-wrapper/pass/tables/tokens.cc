@@ -1,5 +1,6 @@
-// Strings and bytes that a function compares its data with: tokens, of which inputs are made. They are the constant arguments
-// of functions such as strcmp, also where the program's own functions pass them on, and characters in comparisons.
+// Collects tokens, the strings and bytes that a function compares its data with. Inputs are built from them. Tokens are
+// the constant arguments of functions such as strcmp, also if the program's own functions pass them on, and the
+// characters in comparisons.
 #include "../plugin.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -12,14 +13,14 @@ using namespace llvm;
 
 namespace {
 
-// A longer constant is a message rather than part of an input.
+// Longer constants are messages rather than parts of an input.
 constexpr size_t MaxTokenBytes = 64;
-// Per function; generated tables of keywords have thousands of entries.
+// The limit per function; generated tables of keywords have thousands of entries.
 constexpr size_t MaxTokens = 256;
-// Nesting of constants: a table of structures that point to strings has three levels.
+// The limit of nested constants: a table of structures that point to strings has three levels.
 constexpr unsigned MaxLevels = 5;
 
-// What a constant argument of a C function is made of.
+// The form of a constant argument of a C function.
 enum class Text { String, Memory, Set, Byte, Format };
 struct TokenArgument {
   StringLiteral Name;
@@ -55,7 +56,7 @@ public:
       if (Passed.contains(&A) && A.getArgNo() < Call.arg_size()) addText(Call.getArgOperand(A.getArgNo()), nullptr, Text::String);
   }
 
-  // `c == 'x'` and the labels of a switch on a character, where the character may be extended.
+  // Adds `c == 'x'` and the labels of a switch on a character. The character may be extended.
   void addCharacters(const Instruction &I) {
     if (auto *Cmp = dyn_cast<ICmpInst>(&I); Cmp && Cmp->isEquality() && isCharacter(Cmp->getOperand(0)))
       addCharacter(Cmp->getOperand(1));
@@ -95,7 +96,7 @@ private:
     else add(Bytes);
   }
 
-  // The text between the conversions of a format.
+  // Adds the text between the conversions of a format.
   void addFormat(StringRef Format) {
     while (!Format.empty()) {
       add(Format.take_until([](char C) { return C == '%' || C == ' '; }));
@@ -108,7 +109,7 @@ private:
     }
   }
 
-  // An element of a table, such as `keywords[i].name`: every string of the table.
+  // If the value is an element of a table, such as `keywords[i].name`, adds every string of the table.
   void addTable(const Value *V) {
     if (auto *Load = dyn_cast<LoadInst>(V)) V = Load->getPointerOperand();
     auto *G = dyn_cast<GlobalVariable>(getUnderlyingObject(V));
@@ -127,7 +128,7 @@ private:
   }
 };
 
-// Adds the parameters of F that a call in F compares or passes on, and returns whether there was a new one.
+// Adds the parameters of F that a call in F compares or passes on. Returns whether one of them is new.
 bool addParameters(const Function &F, TextParameters &Passed) {
   bool IsNew = false;
   for (const Instruction &I : instructions(F)) {
@@ -148,7 +149,7 @@ bool addParameters(const Function &F, TextParameters &Passed) {
 
 TextParameters textParametersOf(ArrayRef<FunctionPlan> Plans) {
   TextParameters Passed;
-  // Each round finds the callers of those found before; a chain of three wrappers is rare.
+  // Each round finds the callers of the functions of the round before; a chain of three wrappers is rare.
   for (unsigned Round = 0; Round < 4; Round++) {
     bool IsNew = false;
     for (const FunctionPlan &Plan : Plans) IsNew |= addParameters(*Plan.F, Passed);
