@@ -1,10 +1,10 @@
-// Conversions between integers, floats and pointers.
+// Translates conversions between integers, floats and pointers.
 #include "smt.h"
 
 namespace pen::smt {
 using namespace llvm;
 
-// 2^Power in a float format; infinity if it is outside.
+// 2^Power in a float format; infinity if it exceeds the format.
 static Term powerOfTwo(unsigned Power, Sort S, bool Negative) {
   unsigned Bias = (1u << (S.Exponent - 1)) - 1;
   if (Power > Bias) return std::string("(_ ") + (Negative ? "-" : "+") + "oo " + std::to_string(S.Exponent) + " " + std::to_string(S.Mantissa) + ")";
@@ -12,7 +12,7 @@ static Term powerOfTwo(unsigned Power, Sort S, bool Negative) {
          literal(APInt(S.Mantissa - 1, 0)) + ")";
 }
 
-// Truncation towards zero; a value outside of the type is poison.
+// Truncates towards zero; a value outside of the type is poison.
 Val Frame::toInteger(const Instruction &I, const Value *Operand, bool Signed) {
   Val V = valueOf(Operand);
   std::optional<Sort> To = X.sortOf(I.getType());

@@ -1,5 +1,5 @@
-// Control flow: when control reaches a block, and what the values are there. Loops are cut: at its header, what a loop changes is fresh,
-// so that what holds there holds in each iteration.
+// Translates control flow: the condition under which control reaches a block, and the values there. Loops are cut: at
+// the header, every value that the loop changes is fresh, so a fact that holds there holds in each iteration.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -11,10 +11,11 @@ using namespace llvm;
 Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context)
     : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth), Context(Context) {}
 
-// An order of the blocks in which each comes behind its predecessors, but for the edges that close loops.
+// Orders the blocks so that each follows its predecessors, except along the edges that close loops, which are added to
+// `Back`.
 static std::vector<const BasicBlock *> orderOf(const Function &F, BlockEdges &Back) {
   std::vector<const BasicBlock *> Order;
-  std::map<const BasicBlock *, int> State; // 1: on the way, 2: done
+  std::map<const BasicBlock *, int> State; // 1: on the current path, 2: finished
   std::vector<std::pair<const BasicBlock *, const_succ_iterator>> Way;
   auto Visit = [&](const BasicBlock *BB) {
     State[BB] = 1;
@@ -38,7 +39,7 @@ static std::vector<const BasicBlock *> orderOf(const Function &F, BlockEdges &Ba
   return Order;
 }
 
-// What control does in a block that it has entered.
+// Translates a block that control has entered.
 void Frame::translate(const BasicBlock &BB) {
   for (const Instruction &I : BB) {
     if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
@@ -85,7 +86,7 @@ Term Frame::reachOf(const BasicBlock *From, const BasicBlock *To) const {
   return Found == Edges.end() ? "false" : Found->second;
 }
 
-// As SROA has named it, by the variable.
+// The name that SROA derived from the variable.
 static std::string nameOf(const PHINode &Phi) {
   return Phi.hasName() ? Phi.getName().split('.').first.str() : "a value";
 }
@@ -139,7 +140,7 @@ Val Frame::phi(const PHINode &Phi) {
   return Merged && Merged->K != Val::Unknown ? *Merged : X.fresh(Phi.getType(), "value of several kinds" + place(Phi));
 }
 
-// The blocks of the loop with this header; nothing if control enters it elsewhere as well.
+// The blocks of the loop with this header; nothing if control also enters the loop at another block.
 static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header, const BlockEdges &Back) {
   DominatorTree Dominators(*const_cast<Function *>(Header.getParent()));
   SmallPtrSet<const BasicBlock *, 16> Loop{&Header};
@@ -158,7 +159,8 @@ static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const Basi
   return Loop;
 }
 
-// At a header, what the blocks of the loop write is forgotten. If control enters the loop elsewhere as well, nothing is known at this place.
+// At the header of a loop, forgets the memory that its blocks write. If control also enters the loop at another block,
+// all memory is forgotten, and the condition to reach the header is fresh.
 void Frame::enterLoop(const BasicBlock &BB) {
   auto Loop = naturalLoop(BB, Back);
   if (!Loop) {
@@ -190,7 +192,7 @@ void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
     }
   for (const Value *Address : Written) {
     auto *Defined = dyn_cast<Instruction>(Address);
-    // An address that the loop computes anew in each iteration.
+    // The loop computes the address anew in each iteration.
     if (Defined && Loop.contains(Defined->getParent()) && !isa<AllocaInst>(Defined)) return X.forgetAll(Now);
     Val To = valueOf(Address);
     To.Offset.reset();
@@ -198,7 +200,7 @@ void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   }
 }
 
-// What is known of the conditionals of a block, and of the calls in it, from a former round.
+// Forgets the terms of a block's conditionals and calls from an earlier iteration.
 void Frame::forgetRound(const BasicBlock &BB) {
   ReturnedIn.erase(&BB);
   for (const Instruction &I : BB) Conditions.erase(&I);

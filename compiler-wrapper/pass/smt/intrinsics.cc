@@ -1,4 +1,4 @@
-// Intrinsics of integers, and the classes of floats.
+// Translates intrinsics of integers, and the classes of floats.
 #include "smt.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -11,7 +11,7 @@ static Term bitOf(const Term &V, unsigned I) {
   return apply("=", {"(" + indexed("extract", {I, I}) + " " + V + ")", "(_ bv1 1)"});
 }
 
-// Zeros above the highest bit, or below the lowest.
+// The number of zeros above the highest bit set, or below the lowest.
 static Term zerosOf(Script &S, const Term &V, unsigned Width, bool Leading) {
   Sort Bits = Sort::bits(Width);
   Term Count = literal(APInt(Width, Width));

@@ -1,7 +1,9 @@
-// What solvers are asked about mutants (`penfuzz mutate`). For each there are two conditions, of which each is enough if it is never true:
+// Writes the queries about mutants (`penfuzz mutate`). Each mutant has two conditions. If one of them is never true, the
+// mutant is equivalent to the original:
 //
-//   infects_P_K   control comes to point P, and mutant K computes another value there than the original
-//   differs_P_K   the mutant, in a copy of the function, has another result than the original, or another event (see Pairing) happens
+//   infects_P_K   control reaches point P, and mutant K computes another value there than the original
+//   differs_P_K   the mutant, in a copy of the function, has another result than the original, or other events (see
+//                 Pairing)
 //
 // docs/mutation.md has the argument.
 #include "smt.h"
@@ -13,10 +15,12 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The mutants, one a line: the symbol of the function, the number of the point in it, and that of the mutant.
+// The variable with the requested mutants, one per line: the symbol of the function, the number of the point in it, and
+// that of the mutant.
 static constexpr const char *WantedMutants = "PEN_PROOFS_MUTANTS";
 
-// Whether operations that overflow have the bits that processors compute; else any. The query says which.
+// The constant that states that overflowing operations have the bits that processors compute; else their results are
+// arbitrary. The query sets it.
 static constexpr const char *Wraps = "wraps";
 
 using Numbers = std::set<std::pair<unsigned, unsigned>>;
@@ -33,7 +37,7 @@ static std::map<std::string, Numbers> wantedMutants() {
   return All;
 }
 
-// The function of a call by the name of its variant for double.
+// The called function, by the name of its variant for double.
 static std::string calleeOf(const CallBase &Call) {
   const Function *Callee = Call.getCalledFunction();
   if (!Callee) return "";
@@ -43,7 +47,7 @@ static std::string calleeOf(const CallBase &Call) {
   return Name.str();
 }
 
-// What a program can read of the exceptions that operations have raised.
+// Whether the function reads the exception flags that operations raise.
 static bool readsFlags(const Function &F) {
   static const std::set<StringRef> Readers = {"fetestexcept", "fegetexceptflag", "feholdexcept", "fegetenv", "feupdateenv", "feenableexcept"};
   return any_of(instructions(F), [](const Instruction &I) {
@@ -54,7 +58,7 @@ static bool readsFlags(const Function &F) {
   });
 }
 
-// Functions for which all NaN are the same. Their result is a NaN, or does not depend on which one an argument is.
+// Whether a call treats all NaN alike: its result is a NaN, or does not depend on which NaN an argument is.
 static bool isBlindToNaN(const CallBase &Call, const SmallPtrSetImpl<const Function *> &Known) {
   static const std::set<std::string> Blind = {"sin",  "cos",   "tan",   "asin",  "acos", "atan",  "atan2", "sinh",  "cosh",      "tanh",
                                               "exp",  "exp2",  "expm1", "log",   "log2", "log10", "log1p", "pow",   "sqrt",      "cbrt",
@@ -67,7 +71,7 @@ static bool isBlindToNaN(const CallBase &Call, const SmallPtrSetImpl<const Funct
   return Call.doesNotAccessMemory() && !TakesFloats;
 }
 
-// Whether nothing that the functions do depends on the sign or the payload of a NaN.
+// Whether the behaviour of these functions never depends on the sign or the payload of a NaN.
 static bool areBlindToNaN(const SmallPtrSetImpl<const Function *> &Functions) {
   bool Stores = false, Reads = false;
   for (const Function *F : Functions)
@@ -80,7 +84,7 @@ static bool areBlindToNaN(const SmallPtrSetImpl<const Function *> &Functions) {
   return !Stores || !Reads;
 }
 
-// Control flow of which each way is a condition.
+// Whether every edge of the control flow has a condition.
 static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) {
   return all_of(Functions, [](const Function *F) {
     return all_of(*F, [](const BasicBlock &BB) { return isa<ReturnInst, BranchInst, SwitchInst, UnreachableInst>(BB.getTerminator()); });
@@ -89,7 +93,7 @@ static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) 
 
 namespace {
 
-// A mutant at its point: the values there.
+// A mutant at its point: the original value and the mutated value there.
 struct Probe {
   unsigned Point, Number;
   Term When;
@@ -171,11 +175,12 @@ private:
     return Before;
   }
 
-  // The values of the mutants of an instruction, which has just been translated; those of a store will be.
+  // Notes the values of the mutants of an instruction: one that was just translated, or a store that is translated
+  // next.
   void probe(Frame &Top, BasicBlock &Scratch, unsigned P) {
     Instruction &At = *Points[P].At;
     auto *Store = dyn_cast<StoreInst>(&At);
-    // What the original does besides its value is left out by a mutant.
+    // A mutant of an instruction with other effects than its value would omit these effects.
     if (!Store && (At.mayHaveSideEffects() || At.getType()->isVoidTy())) return;
     Term When = Top.reachOf(At.getParent());
     for (unsigned K = 0; K < Points[P].All.size(); K++) {
@@ -195,7 +200,7 @@ private:
     }
   }
 
-  // A mutant of a constant always differs.
+  // A mutated constant always differs from the original.
   void probeConstant(const Frame &Top, unsigned P) {
     auto *Phi = dyn_cast<PHINode>(Points[P].At);
     Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent()) : Top.reachOf(Points[P].At->getParent());
@@ -252,7 +257,7 @@ private:
 
 } // namespace
 
-// The value of code that is not a part of the function. Nothing that it reads is compared with another translation.
+// The value of code that is not part of the function. Values that it reads are not compared with another translation.
 Val Frame::valueOfScratch(BasicBlock::const_iterator From, BasicBlock::const_iterator To, const Value *Result) {
   if (X.Pair) X.Pair->nowhere();
   Pairing *Kept = std::exchange(X.Pair, nullptr);
@@ -261,7 +266,7 @@ Val Frame::valueOfScratch(BasicBlock::const_iterator From, BasicBlock::const_ite
   return valueOf(Result);
 }
 
-// What a store overwrites.
+// The value that a store overwrites.
 Val Frame::contentsAt(const StoreInst &Store) {
   if (X.Pair) X.Pair->nowhere();
   if (!Store.isSimple()) return Val();

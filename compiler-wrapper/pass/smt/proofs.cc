@@ -1,5 +1,5 @@
-// Writes the translation of functions, one file each, for `penfuzz prove`. Only if the environment names a directory for them; then the
-// compiler ends when they are written, without an object file.
+// Writes the translation of functions, one file each, for `penfuzz prove`. This happens only if the environment names a
+// directory for them. Then the compiler exits after writing them, without an object file.
 #include "smt.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -10,9 +10,16 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
-// module writes, one a line; the rounds of each loop that are peeled, in queries for models; a file of paths, in queries about these alone: a
-// line has a symbol, the number of the path, and `SITE:BRANCH` for each of its branches; set if the first rounds of loops are asked about.
+// The environment variables:
+//
+// - PEN_PROOFS: the directory.
+// - PEN_PROOFS_OF: the functions, one symbol per line; all if it is empty.
+// - PEN_PROOFS_INPUTS: if set, global variables are inputs.
+// - PEN_PROOFS_UNWRITTEN: the variables that no other module writes, one per line.
+// - PEN_PROOFS_ROUNDS: the number of rounds of each loop that are peeled, in queries for models.
+// - PEN_PROOFS_PATHS: a file of paths; then all queries are about these. A line has a symbol, the number of the path,
+//   and `SITE:BRANCH` for each of its branches.
+// - PEN_PROOFS_LOOPS: if set, there are queries about the first rounds of loops.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
                             *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS",
                             *WithLoops = "PEN_PROOFS_LOOPS";
@@ -28,7 +35,7 @@ static std::set<std::string> linesOf(const char *Variable) {
   return Lines;
 }
 
-// Whether F, or a function that it calls, may set the rounding mode.
+// Whether F or one of its callees may set the rounding mode.
 static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
   static const std::set<StringRef> Setters = {"fesetround",  "fesetenv", "feupdateenv", "fesetmode", "__fesetround",
                                               "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32", "llvm.x86.sse.ldmxcsr"};
@@ -46,7 +53,7 @@ static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
   return false;
 }
 
-// Whether a call in `From`, or in what it calls, may begin another activation of F. Calls of F that stand in `From` itself are left out.
+// Whether a call in `From` or in its callees may begin another activation of F. Calls of F in F itself are not counted.
 static bool mayBegin(const Function &F, const Function &From, std::set<const Function *> &Seen) {
   for (const Instruction &I : instructions(From)) {
     auto *Call = dyn_cast<CallBase>(&I);
@@ -54,7 +61,7 @@ static bool mayBegin(const Function &F, const Function &From, std::set<const Fun
     const Function *Callee = Call->getCalledFunction();
     if (Callee == &F && &From == &F) continue;
     if (Callee == &F) return true;
-    // It knows no function but those whose addresses it is given.
+    // An external or unknown callee can call only functions whose addresses are taken.
     if (!Callee || Callee->isDeclaration()) {
       if (F.hasAddressTaken()) return true;
     } else if (Seen.insert(Callee).second && mayBegin(F, *Callee, Seen)) {
@@ -70,7 +77,7 @@ static bool callsItself(const Function &F, bool OnlyThroughOthers) {
   return mayBegin(F, F, Seen) || (!OnlyThroughOthers && any_of(instructions(F), IsOwn));
 }
 
-// x87 computes in a precision of its own.
+// x87 computes in its own precision.
 static bool hasExactFloats(const Function &F) {
   std::string Triple = F.getParent()->getTargetTriple().str();
   StringRef Features = F.getFnAttribute("target-features").getValueAsString();
@@ -125,7 +132,7 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   Out << "; end\n";
 }
 
-// Kinds have names of their own: sites of several kinds stand at one place of the source.
+// Each kind has its own names, because sites of several kinds may have one place in the source.
 static std::string goalOf(const Site &S, unsigned Number, unsigned Branch) {
   StringRef Kind = S.isComparison() ? "side_" : S.isOperation() ? "raise_" : "site_";
   return Kind.str() + std::to_string(Number) + "_" + std::to_string(Branch);
@@ -136,7 +143,7 @@ static void noteSite(Translator &X, const Site &S, unsigned Number) {
   X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
 }
 
-// The boundary values of a comparison, or the exceptions of an operation.
+// Writes the goals of the boundary values of a comparison, or of the exceptions of an operation.
 static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Number) {
   noteSite(X, S, Number);
   for (unsigned K = 0; K < S.Branches; K++)
@@ -167,7 +174,7 @@ static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Ar
   }
 }
 
-// About these paths of the function, or about each of its sites.
+// Writes the queries about these paths of the function or, if `Asked` is null, about each of its sites.
 static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
@@ -189,7 +196,7 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   Memory Start = X.initialMemory();
   if (!Asked) {
     writeSites(X, Plan, Args, Start);
-    // Of a recursive function, the rounds of an activation are not those in the record of an execution.
+    // In a recursive function, the rounds of one activation are not those in the record of an execution.
     if (std::getenv(WithLoops) && !callsItself(F, false) && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
   } else {
     for (unsigned I = 0; I < Plan.Sites.size(); I++)

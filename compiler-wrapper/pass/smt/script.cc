@@ -1,4 +1,4 @@
-// The text of SMT-LIB.
+// Prints terms and scripts of SMT-LIB.
 #include "script.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -56,7 +56,7 @@ Term literal(const APInt &V) {
   return "(_ bv" + std::string(Digits.str()) + " " + std::to_string(V.getBitWidth()) + ")";
 }
 
-// Zeros, infinities and NaN have names; other numbers are written as their bits, so that nothing is rounded.
+// Zeros, infinities and NaN have names; other numbers are written as bits, so that they are not rounded.
 Term literal(const APFloat &V, Sort S) {
   std::string Format = " " + std::to_string(S.Exponent) + " " + std::to_string(S.Mantissa) + ")";
   std::string Sign = V.isNegative() ? "-" : "+";

@@ -1,15 +1,16 @@
-// Stores: what a memory has afterwards. A store to an object may write to each other one that may overlap it.
+// Translates stores: the memory after a store. A store to an object may also write to any other object that may overlap
+// it.
 #include "smt.h"
 
 namespace pen::smt {
 using namespace llvm;
 
-// More cells than this, and the lines for the joins of a long function would be many.
+// The maximum number of cells, which limits the number of lines for joins in a long function.
 static constexpr size_t MostCells = 512;
-// Places of an object that are followed when something is stored at a place that is not constant.
+// The maximum number of places of an object that keep their values after a store at a variable offset.
 static constexpr size_t MostPlaces = 32;
 
-// Removes [From, To) of an object; what is left of a cell stays.
+// Removes the range [From, To) of an object. The rest of a cell that overlaps it stays.
 void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
   std::vector<std::pair<int64_t, Cell>> Left;
   for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object;) {
@@ -32,7 +33,7 @@ void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
   for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
 }
 
-// Something unknown may have written to these objects. Of one of them the cells are kept.
+// Unknown code may have written to these objects. The cells of the object `Kept` stay.
 void Translator::forgetEach(Memory &M, function_ref<bool(unsigned)> IsWritten, std::optional<unsigned> Kept) {
   removeIf(M.Cells, [&](auto &Each) { return Each.first.first != Kept && IsWritten(Each.first.first); });
   removeIf(M.Own, [&](auto &Each) { return IsWritten(Each.first); });
@@ -61,7 +62,8 @@ void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> S
   forgetEach(M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
 }
 
-// What the object has at places that are not constant is not known. Each other place keeps its value unless what is stored overlaps it.
+// Stores at a variable offset. A place that the store overlaps gets a fresh value, or the stored one if it is the same
+// place; any other place keeps its value.
 void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, unsigned Size) {
   std::map<int64_t, Cell> Known = placesOf(M, Address.Base);
   forget(M, Address, std::nullopt);
@@ -81,7 +83,7 @@ void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, uns
   }
 }
 
-// What is known of an object: what was stored, and what was read and is still there.
+// The known places of an object: values that were stored, and values that were read and not overwritten.
 std::map<int64_t, Cell> Translator::placesOf(const Memory &M, unsigned Object) {
   std::map<int64_t, Cell> All;
   for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object; ++It)
@@ -111,7 +113,7 @@ void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Siz
   for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
   cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
   if (!IsAlone) {
-    unsigned Epoch = M.epochOf(Address.Base); // a new one if bits that are no whole bytes were cut
+    unsigned Epoch = M.epochOf(Address.Base); // a new one if the cut removed bits that are no whole bytes
     forget(M, Address, Size);
     M.Own[Address.Base] = Epoch;
   }

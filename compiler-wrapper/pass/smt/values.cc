@@ -1,4 +1,4 @@
-// Instructions that compute: what each means exactly, and where compilers may take any value (poison).
+// Translates instructions that compute: their exact meaning, and when compilers may choose any value (poison).
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -25,7 +25,7 @@ Val Frame::rawOf(const Value *V) {
   if (auto Found = Values.find(V); Found != Values.end()) return Found->second;
   if (auto *A = dyn_cast<Argument>(V)) return Args[A->getArgNo()];
   if (auto *C = dyn_cast<Constant>(V)) return Values[V] = X.constant(C);
-  // Defined on no way that the translation has followed.
+  // No translated path defines it.
   return X.fresh(V->getType(), "value without a definition");
 }
 
@@ -128,7 +128,7 @@ Term Frame::conditionOf(const Instruction &I) {
 
 static Term zero(unsigned Width) { return literal(APInt(Width, 0)); }
 
-// Whether a signed sum, difference or product is outside of its type.
+// Whether a signed sum, difference or product exceeds its type.
 static Term overflows(Script &S, StringRef Op, const Term &A, const Term &B, unsigned Width, bool Signed) {
   unsigned More = Op == "bvmul" ? Width : 1;
   Term Extend = indexed(Signed ? "sign_extend" : "zero_extend", {More});
@@ -172,7 +172,7 @@ Val Frame::binary(const BinaryOperator &I) {
   return onBits(I, L, R);
 }
 
-// A union that is written in parts begins as undefined bits; the code that joins the parts masks them out.
+// A union that is written in parts starts as undefined bits; the code that joins the parts masks them out.
 Val Frame::bitwise(const BinaryOperator &I) {
   Val L = rawOf(I.getOperand(0)), R = rawOf(I.getOperand(1));
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));
@@ -241,7 +241,7 @@ static bool hasFastMath(const Instruction &I) {
   return Op && Op->getFastMathFlags().any();
 }
 
-// x87 rounds to the precision of its control word, and other modes of subnormals have other results.
+// x87 rounds to the precision of its control word, and other modes of subnormals give other results.
 bool Frame::isExact(const Instruction &I) const {
   if (hasFastMath(I)) return false;
   if (F.getFnAttribute("denormal-fp-math").isValid() && F.getFnAttribute("denormal-fp-math").getValueAsString() != "ieee,ieee")
@@ -264,7 +264,7 @@ Val Frame::arithmetic(const Instruction &I, unsigned Opcode, const Value *Left, 
   return Result;
 }
 
-// Negation, magnitude and the like: operations on the sign bit, also of a NaN.
+// Negation, magnitude and similar operations on the sign bit, also of a NaN.
 Val Frame::signChanged(const Val &V, StringRef OnFloats, StringRef OnBits, bool Sign) {
   Val Changed = Val::scalar(V.S, "", V.Poison);
   if (!V.isFloat()) return Val();
@@ -325,7 +325,7 @@ Val Frame::compare(const ICmpInst &I) {
   Term Poison = X.S.defineBool(either(L.Poison, R.Poison));
   if (I.hasPoisonGeneratingFlags()) return unknown(I, "comparison with a promise");
   if (L.K == Val::Pointer && R.K == Val::Pointer) {
-    // Compilers may take it that no address wraps around.
+    // Compilers may assume that no address wraps around.
     bool IsPlain = I.isEquality() && L.Offset && R.Offset;
     if (!IsPlain) return unknown(I, "comparison of addresses");
     return Val::scalar(Sort::boolean(), X.S.defineBool(comparison(I.getPredicate(), L.Text, R.Text)), Poison);

@@ -1,5 +1,6 @@
-// What each translation unit defines, calls and writes, as text in the object file. From the texts of a linked file the prover finds the
-// units that define the functions of a query, and the variables that no unit writes, without compiling the other units again.
+// Emits what each translation unit defines, calls and writes, as text in the object file. From the texts of a linked
+// file, the prover finds the units that define the functions of a query, and the variables that no unit writes, without
+// compiling the other units again.
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
