@@ -1,7 +1,9 @@
-/* Branch distances of integers, of floats, of classes of floats, and of conditions with several comparisons. Part of pen.c.
+/* Branch distances of integers, of floats, of classes of floats, and of conditions with several comparisons. Part of
+ * pen.c.
  *
- * In the exact metric (PEN_ULP) all of it is integer arithmetic, so that no floating-point exception is raised. The metric
- * PEN_SQUARED is CoverMe's (Def. 4.1); its distances are doubles >= 0, kept as their bits, which order like the doubles. */
+ * In the exact metric (PEN_ULP) all computations are integer arithmetic, so that no floating-point exception is raised.
+ * The metric PEN_SQUARED is CoverMe's (Def. 4.1); its distances are doubles >= 0, stored as their bits, which have the
+ * order of the doubles. */
 
 HIDDEN struct pen_pair __pen_pair;
 
@@ -126,9 +128,9 @@ static struct ulp_point point_of_float(float x) {
   return (struct ulp_point){bits >> 31 ? -magnitude : magnitude, 0x7f800000, x};
 }
 
-/* From the upper 64 bits of a float of 80 or 128 bits: the sign, 15 bits of exponent, then the fraction. In the format of
- * 80 bits the leading one of the significand comes before the fraction. Integer arithmetic only, so that no exception is
- * raised. */
+/* The point of a float of 80 or 128 bits, from its upper 64 bits: the sign, 15 bits of exponent, then the fraction. In
+ * the format of 80 bits the leading one of the significand comes before the fraction. Integer arithmetic only, so that
+ * no exception is raised. */
 static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
   int64_t magnitude = (int64_t)(upper & INT64_MAX);
   struct ulp_point p = {upper >> 63 ? -magnitude : magnitude, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
@@ -223,7 +225,7 @@ static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, point_of_float(a), point_of_float(b));
 }
 
-/* What the code below assumes about the numbers of the predicates. */
+/* The assumptions of the code below about the numbers of the predicates. */
 _Static_assert(PEN_ICMP_EQ < PEN_ICMP_NE && PEN_ICMP_NE < PEN_ICMP_UGT, "equality comes before the orders");
 _Static_assert(PEN_ICMP_UGT == (PEN_ICMP_UGT & ~PEN_ICMP_ORDER) + (PEN_ICMP_SGT & PEN_ICMP_ORDER) &&
                    PEN_ICMP_UGE == PEN_ICMP_UGT + 1 && PEN_ICMP_ULT == PEN_ICMP_UGT + 2 && PEN_ICMP_ULE == PEN_ICMP_UGT + 3 &&
@@ -243,12 +245,12 @@ IS_CASES(PEN_FCMP_UGT, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER);
  * clang 22 generates other code for the hot entries. */
 #define IS_UNSIGNED(predicate) ((predicate) >= PEN_ICMP_UGT && (predicate) <= PEN_ICMP_ULE)
 
-/* The distance of a comparison, which holds or not, to the other truth value; in the exact metric only. It equals that of
- * `icmp`, and needs neither calls nor floating-point registers. */
+/* The distance of a comparison with the truth value `holds` to the other truth value; in the exact metric only. It
+ * equals that of `icmp`, and needs neither calls nor floating-point registers. */
 INLINE uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
   int less = IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
   uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
-  /* For >= and <= that hold, and < and > that do not, equality is not enough. */
+  /* Equality is not sufficient for >= and <= that hold, and for < and > that do not. */
   gap += predicate > PEN_ICMP_NE && (predicate & PEN_ICMP_OR_EQUAL) == holds;
   return smaller(gap + (gap == 0), MAX_DISTANCE);
 }
@@ -346,8 +348,8 @@ KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af,
   store_sum(&result->to_false, af, bf);
 }
 
-/* A condition that is no comparison; `truth` has the bits of enum pen_opaque_flag. If its value was decided on the way
- * here, the comparisons on other ways have distances, and these must count as closer. */
+/* A condition that is no comparison; `truth` has the bits of enum pen_opaque_flag. If the path to it decided its value,
+ * the comparisons on other paths have distances, and these must count as closer. */
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
   uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? MAX_DISTANCE : least_distance();
   *result = (struct pen_pair){truth & PEN_OPAQUE_TRUE ? 0 : away, truth & PEN_OPAQUE_TRUE ? away : 0};

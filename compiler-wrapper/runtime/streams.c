@@ -1,7 +1,8 @@
-/* What verification tasks leave to their environment, by the names of the Competition on Software Verification: numbers
- * (`__VERIFIER_nondet_int`), assumptions and errors. All are weak: a program that defines one keeps its own. */
+/* The functions that verification tasks leave to their environment, by the names of the Competition on Software
+ * Verification: numbers (`__VERIFIER_nondet_int`), assumptions and errors. All are weak: a program that defines one
+ * keeps its own. */
 
-/* Name in the function, type, kind. Not pointers, and not integers of 128 bits. */
+/* Name in the function, type, kind. Pointers and integers of 128 bits are not supported. */
 #define CHAR_KIND ((char)-1 < 0 ? PEN_I8 : PEN_U8)
 #define STREAMS(X)                                                                                                         \
   X(bool, _Bool, PEN_BOOL)                                                                                                 \
@@ -40,7 +41,7 @@ static struct pen_stream streams[] = {
 STREAMS(FUNCTION)
 #undef FUNCTION
 
-/* The pass replaces the calls of code that it compiles by a conditional, which has distances. */
+/* In code that it compiles, the pass replaces the calls by a conditional, which has distances. */
 extern void __VERIFIER_assume(int holds);
 WEAK_HIDDEN void __VERIFIER_assume(int holds) {
   if (!holds) __pen_reject();
