@@ -103,7 +103,8 @@ static void addDeleted(std::vector<Mutant> &All, CallInst &Call, Variables &Name
 
 // Intrinsics that compute a number; the others are memory, markers and debug information.
 static bool isMath(const IntrinsicInst &Call) {
-  return Call.getType()->isFloatingPointTy() && Call.arg_size() > 0 && Call.getArgOperand(0)->getType() == Call.getType();
+  return Call.getType()->isFloatingPointTy() && Call.arg_size() > 0 &&
+         Call.getArgOperand(0)->getType() == Call.getType();
 }
 
 void addCallMutants(std::vector<Mutant> &All, CallInst &Call, Variables &Names) {

@@ -82,7 +82,8 @@ std::vector<Mutant> mutantsOfConstant(llvm::Instruction &I, unsigned Operand, Va
 Decisions decisionsOf(const llvm::Instruction &At, const llvm::DominatorTree &Tree);
 // The comparison, computed with the value `Of` instead of the value of the point; `Point` is the instruction that now
 // has that value.
-llvm::Value *decide(llvm::IRBuilder<> &B, const Decisions &All, const llvm::CmpInst &Cmp, llvm::Value *Point, llvm::Value *Of);
+llvm::Value *decide(llvm::IRBuilder<> &B, const Decisions &All, const llvm::CmpInst &Cmp, llvm::Value *Point,
+                    llvm::Value *Of);
 
 // schemata.cc: the mutation points of a function, in the order of their sites.
 std::vector<Point> pointsOf(llvm::Function &F, const FunctionPlan &Plan);

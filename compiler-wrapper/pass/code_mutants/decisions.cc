@@ -21,7 +21,8 @@ constexpr unsigned MostComparisons = 4, MostAgain = 8;
 
 // Whether an instruction has the same result for the same operands at every place, and no side effects.
 static bool isPure(const Instruction &I) {
-  return !isa<PHINode>(I) && !I.getType()->isVectorTy() && !I.mayReadOrWriteMemory() && isSafeToSpeculativelyExecute(&I);
+  return !isa<PHINode>(I) && !I.getType()->isVectorTy() && !I.mayReadOrWriteMemory() &&
+         isSafeToSpeculativelyExecute(&I);
 }
 
 class DecisionFinder {

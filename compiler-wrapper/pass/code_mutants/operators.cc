@@ -90,7 +90,8 @@ std::vector<Mutant> mutantsOfConstant(Instruction &I, unsigned Operand, Variable
   std::vector<Mutant> All;
   Value *V = I.getOperand(Operand);
   for (Constant *Other : changesOf(V))
-    All.push_back(mutant("constant", arrow(Names.textOf(V), Names.textOf(Other)), [Other](IRBuilder<> &) { return Other; }));
+    All.push_back(
+        mutant("constant", arrow(Names.textOf(V), Names.textOf(Other)), [Other](IRBuilder<> &) { return Other; }));
   return All;
 }
 
@@ -131,7 +132,8 @@ static SmallVector<CmpInst::Predicate, 6> otherPredicates(const CmpInst &C) {
     if (isTruth(C.getOperand(0)) || C.getOperand(0)->getType()->isIntegerTy(1)) return {C.getInversePredicate()};
     List All;
     for (unsigned Changed : {1, 2, 4, 7, 3, 5, 6}) // the boundary first
-      if (unsigned Cases = casesOf(P) ^ Changed; Cases != 0 && Cases != 7) All.push_back(predicateOf(Cases, CmpInst::isUnsigned(P)));
+      if (unsigned Cases = casesOf(P) ^ Changed; Cases != 0 && Cases != 7)
+        All.push_back(predicateOf(Cases, CmpInst::isUnsigned(P)));
     return All;
   }
   // The predicates for which C has operators.
@@ -163,13 +165,16 @@ static void addPredicates(std::vector<Mutant> &All, CmpInst &C, Variables &Names
 // Changes the bound of a loop by one.
 static void addBounds(std::vector<Mutant> &All, CmpInst &C, Variables &Names) {
   Value *Bound = C.getOperand(1);
-  if (!Bound->getType()->isIntegerTy() || Bound->getType()->isIntegerTy(1) || isa<Constant>(Bound) || C.isEquality()) return;
-  std::string Before = Names.textOf(C.getOperand(0)) + " " + symbolOf(C.getPredicate()).str() + " " + Names.textOf(Bound);
+  if (!Bound->getType()->isIntegerTy() || Bound->getType()->isIntegerTy(1) || isa<Constant>(Bound) || C.isEquality())
+    return;
+  std::string Before =
+      Names.textOf(C.getOperand(0)) + " " + symbolOf(C.getPredicate()).str() + " " + Names.textOf(Bound);
   for (int Step : {1, -1})
-    All.push_back(mutant("loop bound", arrow(Before, Before + (Step > 0 ? " + 1" : " - 1")), [&C, Step](IRBuilder<> &B) {
-      Value *Moved = B.CreateAdd(C.getOperand(1), ConstantInt::getSigned(C.getOperand(1)->getType(), Step));
-      return B.CreateCmp(C.getPredicate(), C.getOperand(0), Moved);
-    }));
+    All.push_back(
+        mutant("loop bound", arrow(Before, Before + (Step > 0 ? " + 1" : " - 1")), [&C, Step](IRBuilder<> &B) {
+          Value *Moved = B.CreateAdd(C.getOperand(1), ConstantInt::getSigned(C.getOperand(1)->getType(), Step));
+          return B.CreateCmp(C.getPredicate(), C.getOperand(0), Moved);
+        }));
 }
 
 // ---- operands ----------------------------------------------------------------------------------------------------------
@@ -237,7 +242,8 @@ static SmallVector<Instruction::BinaryOps, 4> otherOperations(const BinaryOperat
 }
 
 static bool mayTrap(unsigned Opcode) {
-  return Opcode == Instruction::SDiv || Opcode == Instruction::UDiv || Opcode == Instruction::SRem || Opcode == Instruction::URem;
+  return Opcode == Instruction::SDiv || Opcode == Instruction::UDiv || Opcode == Instruction::SRem ||
+         Opcode == Instruction::URem;
 }
 
 static void addOperations(std::vector<Mutant> &All, BinaryOperator &Op, Variables &Names) {
@@ -329,7 +335,8 @@ static void addRoundings(std::vector<Mutant> &All, CastInst &Cast, Variables &Na
   bool IsToInteger = Cast.getOpcode() == Instruction::FPToSI || Cast.getOpcode() == Instruction::FPToUI;
   if (!IsToInteger || !isScalarFloat(Cast.getOperand(0)->getType())) return;
   std::string Before = Names.textOf(Cast.getOperand(0));
-  std::pair<Intrinsic::ID, StringRef> Ways[] = {{Intrinsic::floor, "floor"}, {Intrinsic::ceil, "ceil"}, {Intrinsic::rint, "rint"}};
+  std::pair<Intrinsic::ID, StringRef> Ways[] = {
+      {Intrinsic::floor, "floor"}, {Intrinsic::ceil, "ceil"}, {Intrinsic::rint, "rint"}};
   for (auto &Way : Ways) {
     std::string After = "(int)" + Way.second.str() + "(" + Before + ")";
     All.push_back(mutant("rounding", arrow("(int)" + Before, After), [&Cast, Rounds = Way.first](IRBuilder<> &B) {

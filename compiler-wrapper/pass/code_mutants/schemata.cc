@@ -20,10 +20,12 @@
 namespace pen {
 using namespace llvm;
 
-static cl::opt<std::string> MutatedFunction("pen-mutants", cl::desc("Make mutants of this function, by its symbol; * for all"));
+static cl::opt<std::string> MutatedFunction("pen-mutants",
+                                            cl::desc("Make mutants of this function, by its symbol; * for all"));
 
 bool hasMutants(const Function &F) {
-  return !MutatedFunction.empty() && (MutatedFunction == "*" || F.getName() == MutatedFunction) && !F.callsFunctionThatReturnsTwice();
+  return !MutatedFunction.empty() && (MutatedFunction == "*" || F.getName() == MutatedFunction) &&
+         !F.callsFunctionThatReturnsTwice();
 }
 
 // Marks arithmetic that was there before locals were moved to registers. If a local is written in parts, that step adds
@@ -65,7 +67,8 @@ static bool decidesLoop(const Instruction &I, const FunctionPlan &Plan) {
 // Whether constant operands are points: constants that are stored, returned, passed or merged. Constants in comparisons
 // and arithmetic belong to the points of these instructions.
 static bool hasConstantPoints(const Instruction &I) {
-  if (auto *Call = dyn_cast<CallInst>(&I)) return !isa<IntrinsicInst>(I) && !Call->isInlineAsm() && !Call->isMustTailCall();
+  if (auto *Call = dyn_cast<CallInst>(&I))
+    return !isa<IntrinsicInst>(I) && !Call->isInlineAsm() && !Call->isMustTailCall();
   return isa<StoreInst>(I) || isa<ReturnInst>(I) || isa<PHINode>(I);
 }
 
@@ -233,11 +236,13 @@ private:
   bool isTraced() const {
     Type *T = isa<StoreInst>(At) ? At->getOperand(0)->getType() : At->getType();
     bool IsNumber = floatBits(T) || (T->isIntegerTy() && T->getIntegerBitWidth() <= 64);
-    return IsNumber && (isa<StoreInst>(At) || (!isa<CallInst>(At) && !isa<FreezeInst>(At) && isSafeToSpeculativelyExecute(At)));
+    return IsNumber &&
+           (isa<StoreInst>(At) || (!isa<CallInst>(At) && !isa<FreezeInst>(At) && isSafeToSpeculativelyExecute(At)));
   }
 
   void trace(IRBuilder<> &B, Value *V) {
-    X.call(B, RUNTIME_FUNCTION(X, __pen_on_value), {actionsOf(X, S, Actions), bitsOf(X, B, V), X.u32(floatBits(V->getType()))});
+    X.call(B, RUNTIME_FUNCTION(X, __pen_on_value),
+           {actionsOf(X, S, Actions), bitsOf(X, B, V), X.u32(floatBits(V->getType()))});
   }
 
   BasicBlock *traceOfOriginal() {
@@ -315,7 +320,8 @@ private:
 
   void compare(IRBuilder<> &B, unsigned K, Value *Original, Value *Mutated) {
     uint64_t Bits = floatBits(Original->getType());
-    X.call(B, RUNTIME_FUNCTION(X, __pen_on_mutated), {actionOf(K), bitsOf(X, B, Original), bitsOf(X, B, Mutated), X.u32(Bits)});
+    X.call(B, RUNTIME_FUNCTION(X, __pen_on_mutated),
+           {actionOf(K), bitsOf(X, B, Original), bitsOf(X, B, Mutated), X.u32(Bits)});
   }
 };
 

@@ -75,7 +75,8 @@ std::vector<std::pair<std::string, WeakTrackingVH>> Variables::othersLike(Value 
   for (auto &[Variable, Now] : T->at(At)) {
     Value *Other = Now;
     auto *I = dyn_cast_or_null<Instruction>(Other);
-    if (!isUsable(Other) || Other == V || Other->getType() != V->getType() || (I && !T->Dominators.dominates(I, At))) continue;
+    if (!isUsable(Other) || Other == V || Other->getType() != V->getType() || (I && !T->Dominators.dominates(I, At)))
+      continue;
     Found.push_back({Variable, Now});
   }
   auto Order = [](const DILocalVariable *D) {
@@ -147,7 +148,9 @@ StringRef symbolOf(CmpInst::Predicate P) {
 }
 
 // "a + b"
-static std::string infix(const std::string &L, StringRef Symbol, const std::string &R) { return L + " " + Symbol.str() + " " + R; }
+static std::string infix(const std::string &L, StringRef Symbol, const std::string &R) {
+  return L + " " + Symbol.str() + " " + R;
+}
 
 std::string Variables::operationOf(const Instruction &I) const {
   if (auto *Op = dyn_cast<BinaryOperator>(&I))
@@ -165,7 +168,8 @@ std::string Variables::textOf(Value *V, unsigned Depth) const {
     Value *From = Load->getPointerOperand();
     if (isa<GlobalValue>(From)) return From->getName().str();
     auto *Place = dyn_cast<GetElementPtrInst>(From);
-    if (Place && Depth > 0) return textOf(Place->getPointerOperand(), Depth - 1) + "[" + textOf(*std::prev(Place->op_end()), 0) + "]";
+    if (Place && Depth > 0)
+      return textOf(Place->getPointerOperand(), Depth - 1) + "[" + textOf(*std::prev(Place->op_end()), 0) + "]";
     return Depth > 0 ? "*" + textOf(From, Depth - 1) : "…";
   }
   if (auto *Call = dyn_cast<CallInst>(V); Call && Call->getCalledFunction()) {

@@ -68,7 +68,8 @@ static std::optional<Site> siteAt(Instruction &I) {
   }
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
     S.K = Kind::Switch;
-    if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
+    if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64)
+      return std::nullopt;
     findDestinations(S, *Sw);
     if (S.Branches < 2) return std::nullopt;
     return S;
@@ -144,7 +145,9 @@ private:
     auto *Store = dyn_cast<StoreInst>(&I);
     auto *K = Store ? dyn_cast<ConstantInt>(Store->getValueOperand()) : nullptr;
     auto *Slot = K && K->getBitWidth() <= 64 ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
-    auto IsRead = [](const User *U) { return isa<LoadInst>(U) && any_of(U->users(), [](const User *V) { return slotOf(dyn_cast<Instruction>(V)); }); };
+    auto IsRead = [](const User *U) {
+      return isa<LoadInst>(U) && any_of(U->users(), [](const User *V) { return slotOf(dyn_cast<Instruction>(V)); });
+    };
     if (Slot && any_of(Slot->users(), IsRead)) Stored = {Slot, K->getSExtValue()};
   }
 
@@ -265,7 +268,9 @@ static void nameParameters(FunctionPlan &Plan) {
   }
 }
 
-static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
+static bool comparesOrComputes(const Instruction &I) {
+  return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I);
+}
 
 // Elements in the order of insertion, without repetition. LLVM's own sets of integers cannot hold the two largest ones
 // (or INT64_MIN), and programs do compare with these.

@@ -59,7 +59,8 @@ std::optional<bool> valueFrom(PHINode *Phi, BasicBlock *P) {
     From = P->getSinglePredecessor();
   }
   auto *Br = From ? dyn_cast<BranchInst>(From->getTerminator()) : nullptr;
-  if (!Br || !Br->isConditional() || Br->getCondition() != V || Br->getSuccessor(0) == Br->getSuccessor(1)) return std::nullopt;
+  if (!Br || !Br->isConditional() || Br->getCondition() != V || Br->getSuccessor(0) == Br->getSuccessor(1))
+    return std::nullopt;
   return Br->getSuccessor(0) == To;
 }
 

@@ -15,7 +15,8 @@ static constexpr size_t MostLines = 20000;
 // double.
 std::optional<StringRef> Frame::libraryName(const CallBase &I) const {
   const Function *Callee = I.getCalledFunction();
-  if (!Callee || !Callee->isDeclaration() || I.isNoBuiltin() || F.hasFnAttribute("no-builtins") || I.isStrictFP()) return std::nullopt;
+  if (!Callee || !Callee->isDeclaration() || I.isNoBuiltin() || F.hasFnAttribute("no-builtins") || I.isStrictFP())
+    return std::nullopt;
   StringRef Name = Callee->getName();
   if (Name.consume_front("llvm.")) {
     Name = Name.split('.').first;
@@ -49,9 +50,9 @@ Val Frame::call(const CallBase &I) {
 }
 
 std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
-  bool IsKnown = !Callee.isDeclaration() && !Callee.isInterposable() && !Callee.isVarArg() && Callee.arg_size() == I.arg_size() &&
-                 Callee.getReturnType() == I.getType() && !Callee.callsFunctionThatReturnsTwice() &&
-                 !Callee.getName().starts_with("__pen_");
+  bool IsKnown = !Callee.isDeclaration() && !Callee.isInterposable() && !Callee.isVarArg() &&
+                 Callee.arg_size() == I.arg_size() && Callee.getReturnType() == I.getType() &&
+                 !Callee.callsFunctionThatReturnsTwice() && !Callee.getName().starts_with("__pen_");
   X.IsRecursive |= is_contained(X.Active, &Callee);
   if (!IsKnown || Depth >= MostDepth || is_contained(X.Active, &Callee)) return std::nullopt;
   std::optional<bool> Before = X.Pair ? X.Pair->wasInlined(Context, &I) : std::nullopt;
@@ -127,7 +128,8 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
   Val A = valueOf(I.getArgOperand(0));
   if (!A.isFloat() || I.getArgOperand(0)->getType() != I.getType()) return std::nullopt;
   bool IsKnown = Name == "fabs" || Name == "sqrt" || Name == "copysign" || modeOf(Name);
-  if (IsKnown && !isa<IntrinsicInst>(I)) X.Assumptions.insert(Name.str() + " is the function of the C library, rounded correctly");
+  if (IsKnown && !isa<IntrinsicInst>(I))
+    X.Assumptions.insert(Name.str() + " is the function of the C library, rounded correctly");
   if (Name == "fabs") return signChanged(A, "fp.abs", "bvand", false);
   if (const char *Mode = modeOf(Name)) {
     Term Used = StringRef(Mode) == "mode" ? X.mode(place(I)) : Term(Mode);
@@ -143,7 +145,8 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
     APInt Sign = APInt::getSignMask(A.S.Width);
     Sort Bits = Sort::bits(A.S.Width);
     Val V = Val::scalar(A.S, "", X.S.defineBool(either(A.Poison, B.Poison)));
-    V.Bits = X.S.define(Bits, apply("bvor", {apply("bvand", {X.bitsOf(A), literal(~Sign)}), apply("bvand", {X.bitsOf(B), literal(Sign)})}));
+    V.Bits = X.S.define(Bits, apply("bvor", {apply("bvand", {X.bitsOf(A), literal(~Sign)}),
+                                             apply("bvand", {X.bitsOf(B), literal(Sign)})}));
     return V;
   }
   return std::nullopt;
@@ -151,7 +154,8 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
 
 // Translates `fegetround` of the C library, with the values of <fenv.h> on x86-64.
 std::optional<Val> Frame::roundingMode(const CallBase &I) {
-  if (!I.getType()->isIntegerTy(32) || I.arg_size() != 0 || !StringRef(F.getParent()->getTargetTriple().str()).starts_with("x86_64"))
+  if (!I.getType()->isIntegerTy(32) || I.arg_size() != 0 ||
+      !StringRef(F.getParent()->getTargetTriple().str()).starts_with("x86_64"))
     return std::nullopt;
   Term Mode = X.mode(place(I)), Value = literal(APInt(32, 0xc00)); // FE_TOWARDZERO
   static constexpr std::pair<const char *, unsigned> Others[] = {{"RTP", 0x800}, {"RTN", 0x400}, {"RNE", 0}};
@@ -280,7 +284,8 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
   for (uint64_t At = 0; At < Bytes;) {
     unsigned Size = Bytes - At >= 8 ? 8 : 1;
     Type *T = IntegerType::get(X.C, Size * 8);
-    if (Filled) Parts.push_back({At, Val::scalar(Sort::bits(Size * 8), literal(APInt::getSplat(Size * 8, Filled->getValue())))});
+    if (Filled)
+      Parts.push_back({At, Val::scalar(Sort::bits(Size * 8), literal(APInt::getSplat(Size * 8, Filled->getValue())))});
     else if (From.K != Val::Pointer) Parts.push_back({At, unknown(I, "memory")});
     else Parts.push_back({At, X.load(Now, X.pointerInto(From, At, literal(APInt(64, At))), T, "memory" + place(I))});
     At += Size;

@@ -31,7 +31,8 @@ static Term overflows(const Computed &V, Sort S, Type *T, bool ChangesMode) {
 // The result is tiny, or the least normal number, to which a tiny result may be rounded. Whether the result is also
 // inexact is not checked.
 static Term underflows(const Computed &V, Sort S, Type *T) {
-  return apply("fp.leq", {apply("fp.abs", {V.Result}), literal(APFloat::getSmallestNormalized(T->getFltSemantics()), S)});
+  return apply("fp.leq",
+               {apply("fp.abs", {V.Result}), literal(APFloat::getSmallestNormalized(T->getFltSemantics()), S)});
 }
 
 // The rounding mode of a conversion to an integer: `lround` and `llround`, `lrint` and `llrint`, and casts.
@@ -92,18 +93,20 @@ static Term isIn(region R, const Computed &V, Sort S, Type *T) {
 
 static bool isConversion(unsigned Operation) { return Operation == PEN_TO_SIGNED || Operation == PEN_TO_UNSIGNED; }
 
-static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At, Sort S,
-                                       bool ChangesMode) {
+static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At,
+                                       Sort S, bool ChangesMode) {
   if (isConversion(Operation)) {
     if (Exception != PEN_INVALID) return std::nullopt;
     return isOutside(V, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), Operation == PEN_TO_SIGNED);
   }
   bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
-  bool KeepsZero = IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
+  bool KeepsZero =
+      IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
   auto [Invalid, Pole] = domainOf(Operation);
   switch (Exception) {
   case PEN_OVERFLOW:
-    return both(overflows(V, S, At.getType(), ChangesMode), negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
+    return both(overflows(V, S, At.getType(), ChangesMode),
+                negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
   case PEN_UNDERFLOW:
     if (!KeepsZero) return underflows(V, S, At.getType());
     return both(underflows(V, S, At.getType()), negate(IsProduct ? either(isZero(V.A), isZero(V.B)) : isZero(V.A)));

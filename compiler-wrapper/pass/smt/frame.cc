@@ -8,8 +8,10 @@
 namespace pen::smt {
 using namespace llvm;
 
-Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context)
-    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth), Context(Context) {}
+Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth,
+             unsigned Context)
+    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth),
+      Context(Context) {}
 
 // Orders the blocks so that each follows its predecessors, except along the edges that close loops, which are added to
 // `Back`.
@@ -141,7 +143,8 @@ Val Frame::phi(const PHINode &Phi) {
 }
 
 // The blocks of the loop with this header; nothing if control also enters the loop at another block.
-static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header, const BlockEdges &Back) {
+static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header,
+                                                                      const BlockEdges &Back) {
   DominatorTree Dominators(*const_cast<Function *>(Header.getParent()));
   SmallPtrSet<const BasicBlock *, 16> Loop{&Header};
   std::vector<const BasicBlock *> Work;
@@ -245,10 +248,13 @@ Term Frame::caseOf(const SwitchInst &Sw, unsigned Case) {
   auto [Found, IsNew] = Switched.try_emplace(&Sw);
   if (IsNew) {
     Val V = X.resolved(valueOf(Sw.getCondition()), "undefined behaviour" + place(Sw));
-    Found->second = V.K == Val::Scalar ? X.bitsOf(V) : X.S.fresh(*X.sortOf(Sw.getCondition()->getType()), "condition" + place(Sw));
+    Found->second =
+        V.K == Val::Scalar ? X.bitsOf(V) : X.S.fresh(*X.sortOf(Sw.getCondition()->getType()), "condition" + place(Sw));
   }
   Term Value = Found->second;
-  auto Equals = [&](const SwitchInst::ConstCaseHandle &C) { return apply("=", {Value, literal(C.getCaseValue()->getValue())}); };
+  auto Equals = [&](const SwitchInst::ConstCaseHandle &C) {
+    return apply("=", {Value, literal(C.getCaseValue()->getValue())});
+  };
   if (Case < Sw.getNumCases()) return X.S.defineBool(both(Here, Equals(*std::next(Sw.case_begin(), Case))));
   Term None = Here;
   for (auto &C : Sw.cases()) None = X.S.defineBool(both(None, negate(Equals(C))));

@@ -28,7 +28,8 @@ static Val zeroOf(const Sort &S) {
 }
 
 // Adds facts that compare the value with another one, which does not change in the loop.
-static void addOrders(Translator &X, std::vector<Fact> &All, const Val &With, const std::string &Name, bool AlsoUnsigned) {
+static void addOrders(Translator &X, std::vector<Fact> &All, const Val &With, const std::string &Name,
+                      bool AlsoUnsigned) {
   for (bool Signed : {true, false}) {
     if (!Signed && (With.isFloat() || !AlsoUnsigned)) break;
     std::string Order = Signed ? "" : " without sign";
@@ -52,7 +53,8 @@ static std::vector<Fact> factsOf(Translator &X, const Val &Initial, ArrayRef<Val
                      return negate(either(apply("fp.isNaN", {X.floatOf(V)}), apply("fp.isInfinite", {X.floatOf(V)})));
                    }});
     Val Zero = zeroOf(Initial.S);
-    All.push_back({"at least 0 or NaN", [&X, Zero](const Val &V) { return negate(apply("fp.lt", {X.floatOf(V), Zero.Text})); }});
+    All.push_back(
+        {"at least 0 or NaN", [&X, Zero](const Val &V) { return negate(apply("fp.lt", {X.floatOf(V), Zero.Text})); }});
   }
   for (const Val &Bound : Bounds) {
     addOrders(X, All, Bound, "a bound", true);
@@ -60,10 +62,11 @@ static std::vector<Fact> factsOf(Translator &X, const Val &Initial, ArrayRef<Val
     // If the initial value is beyond the bound already, the loop body is not executed.
     Term First = Initial.Text;
     for (bool IsLower : {false, true})
-      All.push_back({std::string("its first value or at ") + (IsLower ? "least" : "most") + " a bound", [=, &X](const Val &V) {
-                       Term Within = IsLower ? atMost(X, Bound, V, true, false) : atMost(X, V, Bound, true, false);
-                       return either(apply("=", {V.Text, First}), Within);
-                     }});
+      All.push_back(
+          {std::string("its first value or at ") + (IsLower ? "least" : "most") + " a bound", [=, &X](const Val &V) {
+             Term Within = IsLower ? atMost(X, Bound, V, true, false) : atMost(X, V, Bound, true, false);
+             return either(apply("=", {V.Text, First}), Within);
+           }});
   }
   return All;
 }
@@ -82,7 +85,8 @@ std::vector<Val> Frame::boundsOf(const Cut &C) {
         Val Bound = valueOf(Other);
         bool IsKnown = any_of(Bounds, [&](const Val &V) { return same(V, Bound); });
         bool IsZero = Bound.Text == zeroOf(C.Changed.S).Text;
-        if (Bound.K == Val::Scalar && Bound.S == C.Changed.S && Bound.Poison == "false" && !IsKnown && !IsZero && Bounds.size() < MostBounds)
+        if (Bound.K == Val::Scalar && Bound.S == C.Changed.S && Bound.Poison == "false" && !IsKnown && !IsZero &&
+            Bounds.size() < MostBounds)
           Bounds.push_back(Bound);
       }
     }

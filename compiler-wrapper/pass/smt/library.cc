@@ -117,7 +117,8 @@ static void remainder(Facts &F) {
   F.isNaNFor(either(either(isNaN(F.A), isNaN(F.B)), either(isInfinite(F.A), isZero(F.B))));
   F.keepsSign();
   Term Size = apply("fp.abs", {F.R});
-  F.always(either(isNaN(F.R), both(apply("fp.leq", {Size, apply("fp.abs", {F.A})}), apply("fp.lt", {Size, apply("fp.abs", {F.B})}))));
+  F.always(either(isNaN(F.R), both(apply("fp.leq", {Size, apply("fp.abs", {F.A})}),
+                                   apply("fp.lt", {Size, apply("fp.abs", {F.B})}))));
   F.always(implies(both(isInfinite(F.B), negate(isNaN(F.R))), apply("fp.eq", {F.R, F.A})));
 }
 
@@ -146,10 +147,23 @@ static const std::map<StringRef, Known> &known() {
       {"log2", {1, [](Facts &F) { logarithm(F, 1); }}},
       {"log10", {1, [](Facts &F) { logarithm(F, Log2Of10); }}},
       {"log1p", {1, [](Facts &F) { F.isNaNFor(negate(F.atLeast(F.A, "-1"))), F.keepsSign(), F.isZeroForZero(); }}},
-      {"sin", {1, [](Facts &F) { F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.isZeroForZero(), F.within("-1", "1"); }}},
-      {"cos", {1, [](Facts &F) { F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.nearest(negate(isZero(F.R))), F.within("-1", "1"); }}},
-      {"tan", {1, [](Facts &F) { F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.isZeroForZero(), F.nearest(negate(isInfinite(F.R))); }}},
-      {"asin", {1, [](Facts &F) { isNaNOutside(F, "-1", "1"), F.keepsSign(), F.isZeroForZero(), F.within("-1.57079632679489661923", HalfPi); }}},
+      {"sin",
+       {1, [](Facts &F) { F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.isZeroForZero(), F.within("-1", "1"); }}},
+      {"cos",
+       {1,
+        [](Facts &F) {
+          F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.nearest(negate(isZero(F.R))), F.within("-1", "1");
+        }}},
+      {"tan",
+       {1,
+        [](Facts &F) {
+          F.isNaNFor(either(isNaN(F.A), isInfinite(F.A))), F.isZeroForZero(), F.nearest(negate(isInfinite(F.R)));
+        }}},
+      {"asin",
+       {1,
+        [](Facts &F) {
+          isNaNOutside(F, "-1", "1"), F.keepsSign(), F.isZeroForZero(), F.within("-1.57079632679489661923", HalfPi);
+        }}},
       {"acos", {1, [](Facts &F) { isNaNOutside(F, "-1", "1"), F.isNotNegative(), F.within("0", Pi); }}},
       {"atan", {1, [](Facts &F) { odd(F, HalfPi); }}},
       {"sinh", {1, [](Facts &F) { odd(F); }}},
@@ -161,9 +175,14 @@ static const std::map<StringRef, Known> &known() {
       {"cbrt", {1, [](Facts &F) { odd(F), F.always(equal(isInfinite(F.R), isInfinite(F.A))); }}},
       {"erf", {1, [](Facts &F) { odd(F, "1"); }}},
       {"erfc", {1, [](Facts &F) { F.isNaNFor(isNaN(F.A)), F.within("0", "2"); }}},
-      {"atan2", {2, [](Facts &F) { F.isNaNFor(either(isNaN(F.A), isNaN(F.B))), F.keepsSign(), F.within("-3.14159265358979323846", Pi); }}},
+      {"atan2",
+       {2,
+        [](Facts &F) {
+          F.isNaNFor(either(isNaN(F.A), isNaN(F.B))), F.keepsSign(), F.within("-3.14159265358979323846", Pi);
+        }}},
       {"pow", {2, power}},
-      {"hypot", {2, [](Facts &F) { F.isNotNegative(), F.always(implies(isNaN(F.R), either(isNaN(F.A), isNaN(F.B)))); }}},
+      {"hypot",
+       {2, [](Facts &F) { F.isNotNegative(), F.always(implies(isNaN(F.R), either(isNaN(F.A), isNaN(F.B)))); }}},
       {"fmod", {2, remainder}},
       {"fmin", {2, [](Facts &F) { extreme(F, "fp.leq"); }}},
       {"fmax", {2, [](Facts &F) { extreme(F, "fp.geq"); }}},
@@ -178,7 +197,9 @@ static const std::map<StringRef, Known> &known() {
 std::optional<Val> Frame::libraryFunction(const CallBase &I, StringRef Name) {
   std::optional<Sort> S = X.sortOf(I.getType());
   auto Found = library::known().find(Name);
-  if (Found == library::known().end() || !S || S->K != Sort::Float || !isExact(I) || I.arg_size() != Found->second.Arguments) return std::nullopt;
+  if (Found == library::known().end() || !S || S->K != Sort::Float || !isExact(I) ||
+      I.arg_size() != Found->second.Arguments)
+    return std::nullopt;
   std::vector<Term> Arguments;
   for (const Use &Argument : I.args()) {
     if (Argument->getType() != I.getType()) return std::nullopt;
@@ -189,17 +210,20 @@ std::optional<Val> Frame::libraryFunction(const CallBase &I, StringRef Name) {
   // The facts refer to these arguments. A mutant that shares the result with the original may pass others.
   auto Make = [&] {
     Val Result = unknown(I, "call of " + Name.str());
-    library::Facts F(I.getType()->getFltSemantics(), *S, Arguments.front(), Arguments.back(), X.floatOf(Result), !X.ChangesMode);
+    library::Facts F(I.getType()->getFltSemantics(), *S, Arguments.front(), Arguments.back(), X.floatOf(Result),
+                     !X.ChangesMode);
     Found->second.State(F);
     for (const Term &Fact : F.All) X.S.require(Result.Bits, Fact);
     return Result;
   };
-  X.Assumptions.insert(Name.str() + " is the function of the C library, with the range, signs and special values that C states");
+  X.Assumptions.insert(Name.str() +
+                       " is the function of the C library, with the range, signs and special values that C states");
   return X.shared([&] { return X.resultOf(Name, *S, Arguments, Make); });
 }
 
 // Returns the value of an earlier call with the same function and arguments, else calls `Make`.
-Val Translator::resultOf(StringRef Function, Sort S, const std::vector<Term> &Arguments, const std::function<Val()> &Make) {
+Val Translator::resultOf(StringRef Function, Sort S, const std::vector<Term> &Arguments,
+                         const std::function<Val()> &Make) {
   if (ChangesMode) return Make();
   std::string Key = Function.str() + " " + S.text();
   for (const Term &A : Arguments) Key += " " + A;

@@ -20,7 +20,8 @@ static const Instruction *headOf(const BasicBlock &Header, const SiteNumbers &Nu
 // Whether a callee may throw: an exception leaves the function without an edge.
 static bool mayThrow(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   return any_of(Loop, [](const BasicBlock *BB) {
-    return !BB->getParent()->doesNotThrow() && any_of(*BB, [](const Instruction &I) { return isa<CallInst>(I) && !cast<CallInst>(I).doesNotThrow(); });
+    return !BB->getParent()->doesNotThrow() &&
+           any_of(*BB, [](const Instruction &I) { return isa<CallInst>(I) && !cast<CallInst>(I).doesNotThrow(); });
   });
 }
 
@@ -43,7 +44,8 @@ bool Frame::beginRound(const BasicBlock &Header, const SmallPtrSetImpl<const Bas
   Now = X.merge(Ways);
   for (auto &[Phi, V] : Incoming) Values[Phi] = std::move(V);
   Reach[&Header] = X.S.defineBool(Reached);
-  for (auto It = Edges.begin(); It != Edges.end();) It = Loop.contains(It->first.first) ? Edges.erase(It) : std::next(It);
+  for (auto It = Edges.begin(); It != Edges.end();)
+    It = Loop.contains(It->first.first) ? Edges.erase(It) : std::next(It);
   for (const BasicBlock *BB : Loop) forgetRound(*BB);
   return true;
 }
@@ -58,7 +60,8 @@ std::vector<const BasicBlock *> Frame::comeToLoop(const SmallPtrSetImpl<const Ba
   return Inside;
 }
 
-Term Frame::leftAtHead(const BasicBlock &Header, const BasicBlock &Head, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
+Term Frame::leftAtHead(const BasicBlock &Header, const BasicBlock &Head,
+                       const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   for (const BasicBlock *BB : comeToLoop(Loop)) enter(*BB), translate(*BB);
   if (!beginRound(Header, Loop)) return "false";
   for (const BasicBlock *BB = &Header;; BB = BB->getSingleSuccessor()) {

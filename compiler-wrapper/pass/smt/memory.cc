@@ -68,7 +68,8 @@ std::optional<Val> Translator::elementOfTable(const GlobalVariable &G, const Val
   for (uint64_t At = 0; At + Size <= All; At += Size) {
     std::optional<Term> Element = constantBits(G, At, Size);
     if (!Element) return std::nullopt;
-    Bits = S.define(Sort::bits(Size * 8), smt::choose(apply("=", {Address.OffsetText, literal(APInt(64, At))}), *Element, Bits));
+    Bits = S.define(Sort::bits(Size * 8),
+                    smt::choose(apply("=", {Address.OffsetText, literal(APInt(64, At))}), *Element, Bits));
   }
   return fromBits(T, Bits, Address.Poison);
 }
@@ -88,7 +89,9 @@ std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offse
     int64_t Last = std::min(To, End);
     Term Part = bitsOf(V);
     if (From != At || To != Last)
-      Part = S.define(Sort::bits((Last - At) * 8), "(" + indexed("extract", {unsigned(Last - From) * 8 - 1, unsigned(At - From) * 8}) + " " + Part + ")");
+      Part = S.define(Sort::bits((Last - At) * 8),
+                      "(" + indexed("extract", {unsigned(Last - From) * 8 - 1, unsigned(At - From) * 8}) + " " + Part +
+                          ")");
     Bits = Bits ? S.define(Sort::bits((Last - Offset) * 8), apply("concat", {Part, *Bits})) : Part;
     Poison = S.defineBool(either(Poison, V.Poison));
     At = Last;
@@ -147,12 +150,14 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
     if (V.K == Val::Scalar && !T->isPointerTy() && V.S == *Known) return V;
   }
   if (Width != Size * 8) return fresh(T, Why); // bool, and bit-precise integers without a whole number of bytes
-  if (std::optional<Val> Stored = cellsAt(M, Address.Base, Offset, Size)) return fromBits(T, Stored->Text, Stored->Poison);
+  if (std::optional<Val> Stored = cellsAt(M, Address.Base, Offset, Size))
+    return fromBits(T, Stored->Text, Stored->Poison);
   if (G)
     if (std::optional<Term> Bits = constantBits(*G, Offset, Size)) return fromBits(T, *Bits, "false");
   bool IsPartlyStored = false;
   for (auto &[Place, Stored] : M.Cells)
-    IsPartlyStored |= Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
+    IsPartlyStored |=
+        Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
   if (IsPartlyStored) return fresh(T, Why);
   if (Objects[Address.Base].K == Object::Stack && M.Clean.count(Address.Base)) return undefined(T);
   return fromBits(T, contents(M, Address.Base, Offset, Size, Why), "false");

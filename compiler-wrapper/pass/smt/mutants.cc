@@ -49,7 +49,8 @@ static std::string calleeOf(const CallBase &Call) {
 
 // Whether the function reads the exception flags that operations raise.
 static bool readsFlags(const Function &F) {
-  static const std::set<StringRef> Readers = {"fetestexcept", "fegetexceptflag", "feholdexcept", "fegetenv", "feupdateenv", "feenableexcept"};
+  static const std::set<StringRef> Readers = {"fetestexcept", "fegetexceptflag", "feholdexcept",
+                                              "fegetenv",     "feupdateenv",     "feenableexcept"};
   return any_of(instructions(F), [](const Instruction &I) {
     auto *Call = dyn_cast<CallBase>(&I);
     if (!Call) return false;
@@ -60,10 +61,11 @@ static bool readsFlags(const Function &F) {
 
 // Whether a call treats all NaN alike: its result is a NaN, or does not depend on which NaN an argument is.
 static bool isBlindToNaN(const CallBase &Call, const SmallPtrSetImpl<const Function *> &Known) {
-  static const std::set<std::string> Blind = {"sin",  "cos",   "tan",   "asin",  "acos", "atan",  "atan2", "sinh",  "cosh",      "tanh",
-                                              "exp",  "exp2",  "expm1", "log",   "log2", "log10", "log1p", "pow",   "sqrt",      "cbrt",
-                                              "hypot", "fabs", "floor", "ceil",  "trunc", "rint", "nearbyint", "round", "roundeven", "fmod",
-                                              "fma",  "fmuladd", "erf", "erfc",  "fmin", "fmax",  "minnum", "maxnum", "ldexp"};
+  static const std::set<std::string> Blind = {
+      "sin",   "cos",     "tan",   "asin", "acos",  "atan",  "atan2",     "sinh",   "cosh",      "tanh",
+      "exp",   "exp2",    "expm1", "log",  "log2",  "log10", "log1p",     "pow",    "sqrt",      "cbrt",
+      "hypot", "fabs",    "floor", "ceil", "trunc", "rint",  "nearbyint", "round",  "roundeven", "fmod",
+      "fma",   "fmuladd", "erf",   "erfc", "fmin",  "fmax",  "minnum",    "maxnum", "ldexp"};
   if (isa<DbgInfoIntrinsic>(Call) || Known.count(Call.getCalledFunction())) return true;
   if (auto *Intrinsic = dyn_cast<IntrinsicInst>(&Call); Intrinsic && Intrinsic->isAssumeLikeIntrinsic()) return true;
   if (Blind.count(calleeOf(Call))) return true;
@@ -87,7 +89,9 @@ static bool areBlindToNaN(const SmallPtrSetImpl<const Function *> &Functions) {
 // Whether every edge of the control flow has a condition.
 static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) {
   return all_of(Functions, [](const Function *F) {
-    return all_of(*F, [](const BasicBlock &BB) { return isa<ReturnInst, BranchInst, SwitchInst, UnreachableInst>(BB.getTerminator()); });
+    return all_of(*F, [](const BasicBlock &BB) {
+      return isa<ReturnInst, BranchInst, SwitchInst, UnreachableInst>(BB.getTerminator());
+    });
   });
 }
 
@@ -102,7 +106,8 @@ struct Probe {
 
 class MutantQueries {
 public:
-  MutantQueries(const FunctionPlan &Plan, Numbers Wanted) : F(*Plan.F), Points(mutants::pointsOf(F, Plan)), Wanted(std::move(Wanted)), X(*F.getParent()) {
+  MutantQueries(const FunctionPlan &Plan, Numbers Wanted)
+      : F(*Plan.F), Points(mutants::pointsOf(F, Plan)), Wanted(std::move(Wanted)), X(*F.getParent()) {
     std::set<const Function *> Seen;
     X.ChangesMode = changesMode(F, Seen);
     X.HasExactFloats = hasExactFloats(F);
@@ -129,14 +134,16 @@ public:
     for (const Probe &P : Probes)
       goal("infects", P.Point, P.Number, both(P.When, X.differ(P.Original, P.Mutated, AnyNaN)));
     if (hasPlainControl(functions()) && !X.IsIrreducible) {
-      X.Assumptions.insert("a function that is not translated does the same for the same arguments and the same memory");
+      X.Assumptions.insert(
+          "a function that is not translated does the same for the same arguments and the same memory");
       X.Assumptions.insert("an operation on the same operands has the same NaN each time");
       for (auto &[P, K] : Wanted)
         if (P < Points.size() && K < Points[P].All.size()) goal("differs", P, K, difference(Before, P, K));
     }
     for (auto &[P, K] : Wanted)
       if (P < Points.size() && K < Points[P].All.size())
-        X.S.comment("mutant " + std::to_string(P) + " " + std::to_string(K) + " " + Points[P].All[K].Operator + "\t" + Points[P].All[K].Text);
+        X.S.comment("mutant " + std::to_string(P) + " " + std::to_string(K) + " " + Points[P].All[K].Operator + "\t" +
+                    Points[P].All[K].Text);
     smt::write(X, Plan, To);
   }
 
@@ -193,7 +200,9 @@ private:
         IRBuilder<> B(&Scratch);
         Value *Result = M.Emit(B);
         auto Emitted = make_range(Last ? std::next(Last->getIterator()) : Scratch.begin(), Scratch.end());
-        bool IsPure = none_of(Emitted, [](const Instruction &I) { return I.mayHaveSideEffects() || (isa<CallBase>(I) && !isa<IntrinsicInst>(I)); });
+        bool IsPure = none_of(Emitted, [](const Instruction &I) {
+          return I.mayHaveSideEffects() || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));
+        });
         if (!IsPure || !Result) continue;
         Probes.push_back({P, K, When, Top.known(&At), Top.valueOfScratch(Emitted.begin(), Emitted.end(), Result)});
       }
@@ -203,7 +212,8 @@ private:
   // A mutated constant always differs from the original.
   void probeConstant(const Frame &Top, unsigned P) {
     auto *Phi = dyn_cast<PHINode>(Points[P].At);
-    Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent()) : Top.reachOf(Points[P].At->getParent());
+    Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent())
+                    : Top.reachOf(Points[P].At->getParent());
     for (unsigned K = 0; K < Points[P].All.size(); K++)
       if (Wanted.count({P, K})) Probes.push_back({P, K, When, Val(), Val()});
   }
@@ -215,7 +225,8 @@ private:
     for (BasicBlock &BB : F) {
       if (Value *Mapped = Map.lookup(&BB)) OriginalOf[Mapped] = &BB;
       for (Instruction &I : BB)
-        if (Value *Mapped = &I == Points[P].At && Points[P].ConstantOperand == ~0u ? nullptr : Map.lookup(&I)) OriginalOf[Mapped] = &I;
+        if (Value *Mapped = &I == Points[P].At && Points[P].ConstantOperand == ~0u ? nullptr : Map.lookup(&I))
+          OriginalOf[Mapped] = &I;
     }
     Pair.begin(std::move(OriginalOf));
     X.LinesBefore = X.S.size();

@@ -44,7 +44,8 @@ std::optional<bool> Pairing::wasInlined(unsigned Outer, const Value *Call) {
 
 static bool same(const Memory &A, const Memory &B) {
   auto AreSame = [](auto &One, auto &Other) {
-    return One.first == Other.first && One.second.Size == Other.second.Size && smt::same(One.second.Value, Other.second.Value);
+    return One.first == Other.first && One.second.Size == Other.second.Size &&
+           smt::same(One.second.Value, Other.second.Value);
   };
   return A.Epoch == B.Epoch && A.Own == B.Own && A.Clean == B.Clean && A.Cells.size() == B.Cells.size() &&
          std::equal(A.Cells.begin(), A.Cells.end(), B.Cells.begin(), AreSame);
@@ -59,7 +60,8 @@ const Outcome *Pairing::repeat(unsigned Inside, const Start &From) {
   if (Found == Calls.end()) return nullptr;
   const Start &Known = Found->second.From;
   auto AreSame = [](const Val &A, const Val &B) { return smt::same(A, B); };
-  if (!std::equal(Known.Args.begin(), Known.Args.end(), From.Args.begin(), From.Args.end(), AreSame) || !same(Known.Before, From.Before))
+  if (!std::equal(Known.Args.begin(), Known.Args.end(), From.Args.begin(), From.Args.end(), AreSame) ||
+      !same(Known.Before, From.Before))
     return nullptr;
   for (unsigned Each = Inside; Each <= Found->second.Last; Each++) Repeated.insert(Each);
   if (Known.When != From.When) Shifted.push_back({Known.When, From.When, Found->second.Done.Acts});
@@ -162,7 +164,9 @@ void Frame::noteRounds() {
   }
 }
 
-static Term unequal(const Term &A, const Term &B) { return A == B ? Term("false") : apply("not", {apply("=", {A, B})}); }
+static Term unequal(const Term &A, const Term &B) {
+  return A == B ? Term("false") : apply("not", {apply("=", {A, B})});
+}
 
 Term Translator::differ(const Val &A, const Val &B, bool AnyNaN) {
   if (A.K == Val::Unknown || A.K != B.K || A.Undefined || B.Undefined) return "true";

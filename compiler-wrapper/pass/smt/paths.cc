@@ -17,7 +17,8 @@ static constexpr unsigned MostActivations = 256;
 // The conditionals of a function, and the branches of the path that are still to be taken.
 class Way {
 public:
-  Way(const FunctionPlan &Plan, const SiteNumbers &Numbers, ArrayRef<Step> Steps) : Plan(Plan), Numbers(Numbers), Steps(Steps) {}
+  Way(const FunctionPlan &Plan, const SiteNumbers &Numbers, ArrayRef<Step> Steps)
+      : Plan(Plan), Numbers(Numbers), Steps(Steps) {}
 
   bool isDone() const { return Next == Steps.size(); }
   size_t left() const { return Steps.size() - Next; }

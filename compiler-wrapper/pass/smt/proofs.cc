@@ -37,8 +37,10 @@ static std::set<std::string> linesOf(const char *Variable) {
 
 // Whether F or one of its callees may set the rounding mode.
 static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
-  static const std::set<StringRef> Setters = {"fesetround",  "fesetenv", "feupdateenv", "fesetmode", "__fesetround",
-                                              "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32", "llvm.x86.sse.ldmxcsr"};
+  static const std::set<StringRef> Setters = {
+      "fesetround",          "fesetenv",          "feupdateenv",         "fesetmode",
+      "__fesetround",        "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32",
+      "llvm.x86.sse.ldmxcsr"};
   if (!Seen.insert(&F).second) return false;
   for (const Instruction &I : instructions(F)) {
     auto *Call = dyn_cast<CallBase>(&I);
@@ -125,7 +127,8 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   std::error_code Failure;
   raw_fd_ostream Out(Name, Failure);
   if (Failure) return;
-  Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined) << "\n";
+  Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined)
+      << "\n";
   if (X.IsRecursive) Out << "; recursive\n";
   for (const std::string &Text : X.Assumptions) Out << "; assumption " << Text << "\n";
   for (const std::string &Line : X.S.lines()) Out << Line << "\n";
@@ -140,14 +143,16 @@ static std::string goalOf(const Site &S, unsigned Number, unsigned Branch) {
 
 static void noteSite(Translator &X, const Site &S, unsigned Number) {
   const DebugLoc &L = S.Where;
-  X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
+  X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " +
+              std::to_string(L ? L.getCol() : 0));
 }
 
 // Writes the goals of the boundary values of a comparison, or of the exceptions of an operation.
 static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Number) {
   noteSite(X, S, Number);
   for (unsigned K = 0; K < S.Branches; K++)
-    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(S, Number, K), *Is);
+    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K))
+      X.S.goal(goalOf(S, Number, K), *Is);
 }
 
 SiteNumbers numbersOf(const FunctionPlan &Plan) {

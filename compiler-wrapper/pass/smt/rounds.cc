@@ -24,7 +24,8 @@ static void setOption(StringRef Name, const std::string &Value) {
 static void numberSites(const FunctionPlan &Plan) {
   LLVMContext &C = Plan.F->getContext();
   for (unsigned I = 0; I < Plan.Sites.size(); I++)
-    if (auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Plan.Sites[I].At)); At && Plan.Sites[I].isConditional())
+    if (auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Plan.Sites[I].At));
+        At && Plan.Sites[I].isConditional())
       At->setMetadata(SiteNumber, MDNode::get(C, ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(C), I))));
 }
 

@@ -64,7 +64,8 @@ Term literal(const APFloat &V, Sort S) {
   if (V.isInfinity()) return "(_ " + Sign + "oo" + Format;
   if (V.isZero()) return "(_ " + Sign + "zero" + Format;
   APInt Bits = V.bitcastToAPInt();
-  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " + literal(Bits.extractBits(S.Exponent, S.Width - 1 - S.Exponent)) + " " +
+  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " +
+         literal(Bits.extractBits(S.Exponent, S.Width - 1 - S.Exponent)) + " " +
          literal(Bits.extractBits(S.Mantissa - 1, 0)) + ")";
 }
 
@@ -111,8 +112,10 @@ void Script::goal(const std::string &Name, const Term &Body) {
   Lines.push_back("(define-fun " + Name + " () Bool " + Body + ")");
 }
 
-void Script::invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body, const std::string &Text) {
-  Lines.push_back("(define-fun " + Name + " () Bool " + Body + ") ; invariant of " + Fresh + " " + std::to_string(Loop) + " " + oneLine(Text));
+void Script::invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body,
+                       const std::string &Text) {
+  Lines.push_back("(define-fun " + Name + " () Bool " + Body + ") ; invariant of " + Fresh + " " +
+                  std::to_string(Loop) + " " + oneLine(Text));
 }
 
 } // namespace pen::smt

@@ -202,21 +202,25 @@ using PathsOf = std::map<unsigned, std::vector<Step>>;
 // The translation of one activation of a function.
 class Frame {
 public:
-  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context = 0);
+  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth,
+        unsigned Context = 0);
   Outcome run();
   // paths.cc: translates one path instead of run(). Returns the condition that an execution takes exactly the branches
   // of the path; nothing if the function has no such path, or if a part of it has no translation.
   std::optional<Term> follow(Way Ahead);
   // loops.cc: translates the first two rounds of a loop of these blocks instead of run(). Returns the conditions that
   // the loop is left in the first round, that it is left in the second, and that a third begins.
-  std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header,
+                                  const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   // loops.cc: translates any round of the loop, which is cut, and its head once more, instead of run(). Returns the
   // condition that the loop is left at that head.
-  Term leftAtHead(const llvm::BasicBlock &Header, const llvm::BasicBlock &Head, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  Term leftAtHead(const llvm::BasicBlock &Header, const llvm::BasicBlock &Head,
+                  const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   // Called before and after the translation of each instruction, with the values and memory at that point.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
   // mutants.cc: the value of mutated code at the instruction that run() translates.
-  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To, const llvm::Value *Result);
+  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To,
+                     const llvm::Value *Result);
   Val contentsAt(const llvm::StoreInst &Store);
   Val known(const llvm::Value *V) { return valueOf(V); }
 
@@ -318,7 +322,8 @@ private:
   Val bitwise(const llvm::BinaryOperator &I);
   Val onBits(const llvm::BinaryOperator &I, const Val &L, const Val &R);
   Val floatBinary(const llvm::BinaryOperator &I);
-  Val arithmetic(const llvm::Instruction &I, unsigned Opcode, const llvm::Value *L, const llvm::Value *R, const Term &Mode);
+  Val arithmetic(const llvm::Instruction &I, unsigned Opcode, const llvm::Value *L, const llvm::Value *R,
+                 const Term &Mode);
   Val signChanged(const Val &V, llvm::StringRef OnFloats, llvm::StringRef OnBits, bool Sign);
   Val compare(const llvm::ICmpInst &I);
   Val compareBits(const llvm::ICmpInst &I, const Term &A, const Term &B, const Term &Poison);
@@ -360,7 +365,8 @@ Term outcomeOf(Frame &Top, const Site &S, const llvm::Instruction &At, unsigned 
 // paths.cc: the paths in a file (see PEN_PROOFS_PATHS), by the symbols of their functions.
 std::map<std::string, PathsOf> readPaths(llvm::StringRef File);
 // Writes goals `path_NUMBER`.
-void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start, const PathsOf &Paths);
+void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start,
+                const PathsOf &Paths);
 
 // loops.cc: writes goals `rounds_SITE_K` of loops. SITE is the conditional that begins each round. The loop is left in
 // the first round, is left in the second, or begins a third.
@@ -429,7 +435,9 @@ public:
   Val choose(const Term &If, const Val &Then, const Val &Else);
   Term mode(const std::string &Where);
   // The value at the same place of the compared translation, else a value by `Make`.
-  Val shared(const std::function<Val()> &Make, const std::string &Extra = "") { return Pair ? Pair->value(Make, Extra) : Make(); }
+  Val shared(const std::function<Val()> &Make, const std::string &Extra = "") {
+    return Pair ? Pair->value(Make, Extra) : Make();
+  }
   // The condition that values of the same place differ; with `AnyNaN`, all NaN are equal.
   Term differ(const Val &A, const Val &B, bool AnyNaN);
   Val resolved(const Val &V, const std::string &Why); // a value without poison

@@ -22,7 +22,8 @@ void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
     const Val &V = It->second.Value;
     auto Keep = [&](int64_t A, int64_t B) {
       if (A >= B) return;
-      Term Bits = "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
+      Term Bits =
+          "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
       Sort Part = Sort::bits((B - A) * 8);
       Left.push_back({A, {unsigned(B - A), Val::scalar(Part, S.define(Part, Bits), V.Poison)}});
     };
@@ -59,7 +60,8 @@ void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> S
   if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
   bool IsPart = Address.Offset && Size;
   if (IsPart) cut(M, Address.Base, *Address.Offset, *Address.Offset + *Size);
-  forgetEach(M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
+  forgetEach(
+      M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
 }
 
 // Stores at a variable offset. A place that the store overlaps gets a fresh value, or the stored one if it is the same
@@ -73,12 +75,14 @@ void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, uns
     auto IsBelow = [&](const Term &A, const Term &B, unsigned Bytes) {
       return apply("bvult", {apply("bvsub", {A, B}), literal(APInt(PointerBits, Bytes))});
     };
-    Term Overlap = S.defineBool(either(IsBelow(Address.OffsetText, From, Old.Size), IsBelow(From, Address.OffsetText, Size)));
+    Term Overlap =
+        S.defineBool(either(IsBelow(Address.OffsetText, From, Old.Size), IsBelow(From, Address.OffsetText, Size)));
     Sort Kind = Old.Value.S;
     Val Any = shared([&] { return Val::scalar(Kind, S.fresh(Kind, "store to an element")); }, std::to_string(At));
     Any.Poison = V.Poison;
     Val New = chooseBytes(Overlap, Any, Old.Value, Old.Size);
-    if (Old.Size == Size && Cell{Size, V}.isWhole()) New = chooseBytes(apply("=", {Address.OffsetText, From}), V, New, Size);
+    if (Old.Size == Size && Cell{Size, V}.isWhole())
+      New = chooseBytes(apply("=", {Address.OffsetText, From}), V, New, Size);
     if (New.K != Val::Unknown) M.Cells[{Address.Base, At}] = {Old.Size, New};
   }
 }
@@ -98,15 +102,16 @@ std::map<int64_t, Cell> Translator::placesOf(const Memory &M, unsigned Object) {
       return Place == O && Start < End && At < Start + int64_t(Each.second.Size);
     });
     auto Next = All.lower_bound(At);
-    bool IsInPart = (Next != All.end() && Next->first < End) || (Next != All.begin() && std::prev(Next)->first + std::prev(Next)->second.Size > At);
+    bool IsInPart = (Next != All.end() && Next->first < End) ||
+                    (Next != All.begin() && std::prev(Next)->first + std::prev(Next)->second.Size > At);
     if (!IsStored && !IsInPart) All.insert({At, {Size, Val::scalar(Sort::bits(Size * 8), It->second)}});
   }
   return All;
 }
 
 void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Size) {
-  bool IsKnown = Address.K == Val::Pointer && Address.Poison == "false" && V.K != Val::Unknown && V.K != Val::Aggregate &&
-                 M.Cells.size() < MostCells;
+  bool IsKnown = Address.K == Val::Pointer && Address.Poison == "false" && V.K != Val::Unknown &&
+                 V.K != Val::Aggregate && M.Cells.size() < MostCells;
   if (!IsKnown) return forget(M, Address, Size);
   if (!Address.Offset) return storeSomewhere(M, Address, V, Size);
   bool IsAlone = true;

@@ -187,7 +187,8 @@ Term Translator::floatOfExtended(const Val &V) {
   Term Plain = apply("concat", {bitsBetween(79, 79, V.Bits), apply("concat", {Exponent, bitsBetween(62, 0, V.Bits)})});
   Term Value = "(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Plain + ")";
   Term IsNone = both(negate(IsSmall), negate(IsLeading));
-  return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S), S.define(V.S, Value)));
+  return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S),
+                                           S.define(V.S, Value)));
 }
 
 // A NaN that an operation returns has the payload of an operand, extended by zeros in a longer format, or a zero
@@ -221,7 +222,9 @@ Term Translator::bitsOf(const Val &V) {
   if (hasInterchangeBits(V.S)) return Known;
   Term IsSmall = apply("=", {bitsBetween(77, 63, Known), literal(APInt(15, 0))});
   Term Leading = smt::choose(IsSmall, "(_ bv0 1)", "(_ bv1 1)");
-  return Known = S.define(Sort::bits(V.S.Width), apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
+  return Known = S.define(
+             Sort::bits(V.S.Width),
+             apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
 }
 
 bool same(const Val &A, const Val &B) {
@@ -257,7 +260,8 @@ Val Translator::choose(const Term &If, const Val &Then, const Val &Else) {
   if (Then.isFloat() && !Then.Bits.empty() && !Else.Bits.empty())
     V.Bits = S.define(Sort::bits(V.S.Width), smt::choose(If, Then.Bits, Else.Bits));
   else
-    V.Text = S.define(V.S, smt::choose(If, Then.isFloat() ? floatOf(Then) : Then.Text, Else.isFloat() ? floatOf(Else) : Else.Text));
+    V.Text = S.define(
+        V.S, smt::choose(If, Then.isFloat() ? floatOf(Then) : Then.Text, Else.isFloat() ? floatOf(Else) : Else.Text));
   notePayload(V, {Then, Else});
   return V;
 }

@@ -69,7 +69,8 @@ Val Frame::compute(const Instruction &I) {
   }
   if (auto *Op = dyn_cast<BinaryOperator>(&I)) return I.getType()->isFloatingPointTy() ? floatBinary(*Op) : binary(*Op);
   if (auto *Cmp = dyn_cast<ICmpInst>(&I)) return compare(*Cmp);
-  if (auto *Cmp = dyn_cast<FCmpInst>(&I)) return compareFloats(I, Cmp->getPredicate(), I.getOperand(0), I.getOperand(1));
+  if (auto *Cmp = dyn_cast<FCmpInst>(&I))
+    return compareFloats(I, Cmp->getPredicate(), I.getOperand(0), I.getOperand(1));
   if (auto *Cast = dyn_cast<CastInst>(&I)) return convert(*Cast);
   if (auto *Gep = dyn_cast<GetElementPtrInst>(&I)) return element(*Gep);
   if (auto *Load = dyn_cast<LoadInst>(&I)) {
@@ -132,7 +133,8 @@ static Term zero(unsigned Width) { return literal(APInt(Width, 0)); }
 static Term overflows(Script &S, StringRef Op, const Term &A, const Term &B, unsigned Width, bool Signed) {
   unsigned More = Op == "bvmul" ? Width : 1;
   Term Extend = indexed(Signed ? "sign_extend" : "zero_extend", {More});
-  Term Wide = S.define(Sort::bits(Width + More), apply(Op, {"(" + Extend + " " + A + ")", "(" + Extend + " " + B + ")"}));
+  Term Wide =
+      S.define(Sort::bits(Width + More), apply(Op, {"(" + Extend + " " + A + ")", "(" + Extend + " " + B + ")"}));
   Term Narrow = "(" + Extend + " " + apply(Op, {A, B}) + ")";
   return S.defineBool(apply("not", {apply("=", {Wide, Narrow})}));
 }
@@ -187,7 +189,8 @@ Val Frame::bitwise(const BinaryOperator &I) {
   case Instruction::Xor: break;
   case Instruction::Shl:
   case Instruction::LShr:
-    if (!Known || Known->getValue().uge(L.S.Width)) return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
+    if (!Known || Known->getValue().uge(L.S.Width))
+      return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
     Bits = I.getOpcode() == Instruction::Shl ? Bits.shl(Known->getValue()) : Bits.lshr(Known->getValue());
     break;
   default: return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
@@ -211,23 +214,27 @@ Val Frame::onBits(const BinaryOperator &I, const Val &L, const Val &R) {
   if (auto *Overflowing = dyn_cast<OverflowingBinaryOperator>(&I)) {
     if (I.getOpcode() == Instruction::Shl) {
       Term Shifted = apply("bvshl", {L.Text, R.Text});
-      if (Overflowing->hasNoSignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
-      if (Overflowing->hasNoUnsignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoSignedWrap())
+        AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoUnsignedWrap())
+        AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
     } else {
       if (Overflowing->hasNoSignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, true));
       if (Overflowing->hasNoUnsignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, false));
     }
   }
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));
-  if (I.isShift() && !(Known && Known->getValue().ult(Width))) Add(apply("bvuge", {R.Text, literal(APInt(Width, Width))}));
-  if (I.getOpcode() != Instruction::Xor && !isa<OverflowingBinaryOperator>(I) && I.hasPoisonGeneratingFlags() && !I.isShift() &&
-      !I.isIntDivRem())
+  if (I.isShift() && !(Known && Known->getValue().ult(Width)))
+    Add(apply("bvuge", {R.Text, literal(APInt(Width, Width))}));
+  if (I.getOpcode() != Instruction::Xor && !isa<OverflowingBinaryOperator>(I) && I.hasPoisonGeneratingFlags() &&
+      !I.isShift() && !I.isIntDivRem())
     return unknown(I, "operation with a promise");
   if (auto *Exact = dyn_cast<PossiblyExactOperator>(&I); Exact && Exact->isExact()) Add("true");
   if (I.isIntDivRem() && !(Known && !Known->isZero() && !Known->isMinusOne())) {
     Add(apply("=", {R.Text, zero(Width)}));
     if (I.getOpcode() == Instruction::SDiv || I.getOpcode() == Instruction::SRem)
-      Add(both(apply("=", {L.Text, literal(APInt::getSignedMinValue(Width))}), apply("=", {R.Text, literal(APInt::getAllOnes(Width))})));
+      Add(both(apply("=", {L.Text, literal(APInt::getSignedMinValue(Width))}),
+               apply("=", {R.Text, literal(APInt::getAllOnes(Width))})));
   }
   return Val::scalar(L.S, X.S.define(L.S, apply(Op, {L.Text, R.Text})), Poison);
 }
@@ -244,7 +251,8 @@ static bool hasFastMath(const Instruction &I) {
 // x87 rounds to the precision of its control word, and other modes of subnormals give other results.
 bool Frame::isExact(const Instruction &I) const {
   if (hasFastMath(I)) return false;
-  if (F.getFnAttribute("denormal-fp-math").isValid() && F.getFnAttribute("denormal-fp-math").getValueAsString() != "ieee,ieee")
+  if (F.getFnAttribute("denormal-fp-math").isValid() &&
+      F.getFnAttribute("denormal-fp-math").getValueAsString() != "ieee,ieee")
     return false;
   return X.HasExactFloats;
 }
@@ -333,7 +341,8 @@ Val Frame::compare(const ICmpInst &I) {
   if (L.isBool() && R.isBool()) {
     if (!I.isEquality()) return compareBits(I, X.bitsOf(L), X.bitsOf(R), Poison);
     Term Equal = R.Text == "true" ? L.Text : R.Text == "false" ? negate(L.Text) : apply("=", {L.Text, R.Text});
-    return Val::scalar(Sort::boolean(), X.S.defineBool(I.getPredicate() == CmpInst::ICMP_EQ ? Equal : negate(Equal)), Poison);
+    return Val::scalar(Sort::boolean(), X.S.defineBool(I.getPredicate() == CmpInst::ICMP_EQ ? Equal : negate(Equal)),
+                       Poison);
   }
   if (!L.isBits() || !R.isBits()) return unknown(I, "comparison");
   return compareBits(I, L.Text, R.Text, Poison);
@@ -347,7 +356,8 @@ Val Frame::element(const GetElementPtrInst &I) {
   Val Base = valueOf(I.getPointerOperand());
   if (Base.K != Val::Pointer) return unknown(I, "address");
   APInt Constant(64, 0);
-  if (I.accumulateConstantOffset(X.Layout, Constant)) return X.pointerInto(Base, Constant.getSExtValue(), literal(Constant));
+  if (I.accumulateConstantOffset(X.Layout, Constant))
+    return X.pointerInto(Base, Constant.getSExtValue(), literal(Constant));
   Term Offset = zero(64);
   for (auto Step = gep_type_begin(I), End = gep_type_end(I); Step != End; ++Step) {
     Value *Index = Step.getOperand();

@@ -61,7 +61,8 @@ static_assert((PEN_RECORD ^ PEN_WANT ^ PEN_TRACK ^ PEN_NEAR ^ PEN_STEP ^ PEN_MIN
 static_assert(PEN_OPERATIONS - 1 <= PEN_OPERATION_MASK, "an operation fits");
 static_assert(PEN_SINGLE > PEN_OPERATION_MASK && PEN_CONSTANT > PEN_SINGLE, "the flags are above it");
 static_assert(PEN_CONSTANT << 2 < 1 << PEN_INTEGER_SHIFT, "a flag for each of three operands fits below the width");
-static_assert(PEN_INTEGER_MASK >= 64 && (uint64_t(PEN_INTEGER_MASK) << PEN_INTEGER_SHIFT) < (uint64_t(1) << PEN_POSSIBLE_SHIFT),
+static_assert(PEN_INTEGER_MASK >= 64 &&
+                  (uint64_t(PEN_INTEGER_MASK) << PEN_INTEGER_SHIFT) < (uint64_t(1) << PEN_POSSIBLE_SHIFT),
               "the width of an integer fits below what is possible");
 static_assert(PEN_POSSIBLE_SHIFT + PEN_EXCEPTIONS <= 32, "a bit for each exception fits");
 

@@ -142,7 +142,8 @@ private:
 
 // The end of an access (the first byte after it), relative to a parameter. Sets `Of` to the parameter, or to null if
 // the pointer does not derive from one.
-std::optional<Polynomial> endOf(ScalarEvolution &SE, const Instruction &I, Value *Pointer, const SCEV *Bytes, const Argument *&Of) {
+std::optional<Polynomial> endOf(ScalarEvolution &SE, const Instruction &I, Value *Pointer, const SCEV *Bytes,
+                                const Argument *&Of) {
   const SCEV *S = SE.getSCEV(Pointer);
   auto *Base = dyn_cast<SCEVUnknown>(SE.getPointerBase(S));
   Of = Base ? dyn_cast<Argument>(Base->getValue()) : nullptr;

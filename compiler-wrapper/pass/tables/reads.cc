@@ -40,7 +40,8 @@ struct Accesses {
   bool MayWrite = false;
 };
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
+             unsigned Depth);
 
 // Whether the function opens a file whose name is its argument with this number.
 bool opensFile(const Function &F, unsigned Number) {
@@ -80,7 +81,8 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   MemoryUse Inner{false, true};
   if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
   else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
-  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
+  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U))
+    All.Handed.push_back({{&Call, Offset}, Callee, Number});
   All.NamesFile |= Inner.NamesFile;
   if (Inner.Reads) All.Reads.push_back({&Call, Offset});
   for (const PassedOn &Next : Inner.Passed)
@@ -113,7 +115,8 @@ void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetI
   }
 }
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
+             unsigned Depth) {
   if (!Seen.insert(Pointer).second) return;
   for (Use &U : Pointer->uses())
     if (isa<Instruction>(U.getUser())) collectUse(F, U, Offset, All, Seen, Depth);
@@ -172,7 +175,8 @@ MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
 namespace {
 
 // Adds the accesses of one use of a variable by an instruction, directly or through a constant address.
-void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All, SmallPtrSetImpl<Value *> &Seen) {
+void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All,
+                     SmallPtrSetImpl<Value *> &Seen) {
   auto *K = dyn_cast<Constant>(U.get());
   if (!K || !K->getType()->isPointerTy()) return;
   const DataLayout &DL = F.getParent()->getDataLayout();

@@ -48,8 +48,10 @@ template <typename R, size_t At, typename T> struct Field {
     else return llvm::ConstantInt::get(typeOf<T>(C), V);
   }
 };
-#define FIELD(Record, Name, Value)                                                                                             \
-  Field<Record, offsetof(Record, Name), decltype(Record::Name)> { static_cast<FieldValue<decltype(Record::Name)>>(Value) }
+#define FIELD(Record, Name, Value)                                                                                     \
+  Field<Record, offsetof(Record, Name), decltype(Record::Name)> {                                                      \
+    static_cast<FieldValue<decltype(Record::Name)>>(Value)                                                             \
+  }
 
 // All fields of a structure, in order.
 template <typename First, typename... Rest> class Record {
@@ -60,7 +62,9 @@ public:
   }
   llvm::Constant *const Init;
 
-  static llvm::StructType *type(llvm::LLVMContext &C) { return llvm::StructType::get(C, {First::type(C), Rest::type(C)...}); }
+  static llvm::StructType *type(llvm::LLVMContext &C) {
+    return llvm::StructType::get(C, {First::type(C), Rest::type(C)...});
+  }
 
 private:
   using R = typename First::Record;

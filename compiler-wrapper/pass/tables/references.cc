@@ -120,7 +120,8 @@ private:
 
   static bool isRecorded(const GlobalVariable &G) {
     if (G.isDeclaration() || G.hasAvailableExternallyLinkage() || G.hasAppendingLinkage()) return false;
-    if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_") || G.getSection().starts_with("pen_")) return false;
+    if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_") || G.getSection().starts_with("pen_"))
+      return false;
     return !isOwnConstant(G) || G.hasMetadata(LLVMContext::MD_dbg);
   }
 
@@ -132,7 +133,8 @@ private:
     SmallVector<DIGlobalVariableExpression *, 1> Described;
     G.getDebugInfo(Described);
     const DIGlobalVariable *D = Described.empty() ? nullptr : Described[0]->getVariable();
-    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) | (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0) |
+    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) |
+                     (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0) |
                      (G.hasLocalLinkage() ? PEN_VARIABLE_STATIC : 0) |
                      (D && isa_and_nonnull<DILocalScope>(D->getScope()) ? PEN_VARIABLE_LOCAL : 0);
     Constant *Address = G.isThreadLocal() || isOwnConstant(G) ? X.null() : const_cast<GlobalVariable *>(&G);

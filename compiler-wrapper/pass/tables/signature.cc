@@ -57,7 +57,9 @@ unsigned basicKind(const DIBasicType *T) {
     return Bits == 64 && T->getName() == "double" ? F64 : Unsupported;
   case dwarf::DW_ATE_boolean: return Bits == 8 ? Bool : Unsupported;
   case dwarf::DW_ATE_signed: case dwarf::DW_ATE_signed_char: return integerKind(Bits, true);
-  case dwarf::DW_ATE_unsigned: case dwarf::DW_ATE_unsigned_char: case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
+  case dwarf::DW_ATE_unsigned:
+  case dwarf::DW_ATE_unsigned_char:
+  case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
   default: return Unsupported;
   }
 }
@@ -91,8 +93,10 @@ bool isPlainData(const DIType *T) {
   if (auto *Basic = dyn_cast_or_null<DIBasicType>(T)) return Basic->getSizeInBits() > 0;
   if (auto *Derived = dyn_cast_or_null<DIDerivedType>(T)) {
     switch (Derived->getTag()) {
-    case dwarf::DW_TAG_typedef: case dwarf::DW_TAG_const_type: case dwarf::DW_TAG_volatile_type: case dwarf::DW_TAG_member:
-      return isPlainData(Derived->getBaseType());
+    case dwarf::DW_TAG_typedef:
+    case dwarf::DW_TAG_const_type:
+    case dwarf::DW_TAG_volatile_type:
+    case dwarf::DW_TAG_member: return isPlainData(Derived->getBaseType());
     default: return false;
     }
   }
@@ -227,7 +231,8 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   CType Result = irTypeOf(F.getReturnType());
   if (Types && Types.size() > 0) {
     CType Declared = ctypeOf(Types[0]);
-    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer || isPassedAs(Declared, F.getReturnType()))
+    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer ||
+        isPassedAs(Declared, F.getReturnType()))
       Result = Declared;
   }
   S.ResultType = Result.Text;

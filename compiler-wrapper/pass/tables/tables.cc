@@ -226,7 +226,8 @@ static void noteReach(const FunctionPlan &Plan, ArrayRef<unsigned> Plain, Signat
     At += std::max(S.Parameters[I].IRArguments, 1u);
   }
   for (auto &[Number, Reach] : Plan.Extents) {
-    auto Of = Parameters.find(Number), First = Parameters.find(Reach.First - 1), Second = Parameters.find(Reach.Second - 1);
+    auto Of = Parameters.find(Number), First = Parameters.find(Reach.First - 1),
+         Second = Parameters.find(Reach.Second - 1);
     if (Of == Parameters.end() || First == Parameters.end() || (Reach.Second && Second == Parameters.end())) continue;
     S.Parameters[Of->second - 1].Reach = {First->second, Reach.Second ? Second->second : 0, Reach.Times, Reach.Plus};
   }
@@ -275,38 +276,26 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
   std::vector<Constant *> Casts = castRecords(X, Plan.Pointees, S);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
-  return Record(X.C,
-                FIELD(pen_function, name, X.text(Name)),
-                FIELD(pen_function, symbol, X.text(F.getName())),
-                FIELD(pen_function, file, X.text(File)),
-                FIELD(pen_function, unit, X.text(unitOf(X.M))),
-                FIELD(pen_function, address, &F),
-                FIELD(pen_function, call, makeThunk(X, F, S)),
-                FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)),
-                FIELD(pen_function, params, parametersOf(X, S, FT)),
-                FIELD(pen_function, sites, Sites),
-                FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
-                FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
-                FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
-                FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
-                FIELD(pen_function, result_type, X.text(S.ResultType)),
-                FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
-                FIELD(pen_function, result_shape, S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
-                FIELD(pen_function, casts, X.array(Casts)),
-                FIELD(pen_function, n_params, S.Parameters.size()),
-                FIELD(pen_function, n_sites, Plan.Sites.size()),
-                FIELD(pen_function, n_floats, Plan.Floats.size()),
-                FIELD(pen_function, n_integers, Plan.Integers.size()),
-                FIELD(pen_function, n_tokens, Plan.Tokens.size()),
-                FIELD(pen_function, result_kind, S.ResultKind),
-                FIELD(pen_function, input_size, S.InputSize),
-                FIELD(pen_function, line, SP ? SP->getLine() : 0),
-                FIELD(pen_function, is_static, F.hasLocalLinkage()),
-                FIELD(pen_function, output_size, S.OutputSize),
-                FIELD(pen_function, is_constructor, isConstructor(F)),
-                FIELD(pen_function, frame_size, S.FrameSize),
-                FIELD(pen_function, result_frame, S.ResultFrame),
-                FIELD(pen_function, n_casts, Casts.size()));
+  return Record(
+      X.C, FIELD(pen_function, name, X.text(Name)), FIELD(pen_function, symbol, X.text(F.getName())),
+      FIELD(pen_function, file, X.text(File)), FIELD(pen_function, unit, X.text(unitOf(X.M))),
+      FIELD(pen_function, address, &F), FIELD(pen_function, call, makeThunk(X, F, S)),
+      FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)), FIELD(pen_function, params, parametersOf(X, S, FT)),
+      FIELD(pen_function, sites, Sites), FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
+      FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
+      FIELD(pen_function, integers, numbersOf(X, Plan.Integers)), FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
+      FIELD(pen_function, result_type, X.text(S.ResultType)),
+      FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
+      FIELD(pen_function, result_shape,
+            S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
+      FIELD(pen_function, casts, X.array(Casts)), FIELD(pen_function, n_params, S.Parameters.size()),
+      FIELD(pen_function, n_sites, Plan.Sites.size()), FIELD(pen_function, n_floats, Plan.Floats.size()),
+      FIELD(pen_function, n_integers, Plan.Integers.size()), FIELD(pen_function, n_tokens, Plan.Tokens.size()),
+      FIELD(pen_function, result_kind, S.ResultKind), FIELD(pen_function, input_size, S.InputSize),
+      FIELD(pen_function, line, SP ? SP->getLine() : 0), FIELD(pen_function, is_static, F.hasLocalLinkage()),
+      FIELD(pen_function, output_size, S.OutputSize), FIELD(pen_function, is_constructor, isConstructor(F)),
+      FIELD(pen_function, frame_size, S.FrameSize), FIELD(pen_function, result_frame, S.ResultFrame),
+      FIELD(pen_function, n_casts, Casts.size()));
 }
 
 using FunctionRecord =

@@ -53,7 +53,8 @@ public:
       if (F->isDeclaration() && F->getName() == T.Name && T.Index < Call.arg_size() && T.LengthIndex < Call.arg_size())
         addText(Call.getArgOperand(T.Index), T.LengthIndex ? Call.getArgOperand(T.LengthIndex) : nullptr, T.Is);
     for (const Argument &A : F->args())
-      if (Passed.contains(&A) && A.getArgNo() < Call.arg_size()) addText(Call.getArgOperand(A.getArgNo()), nullptr, Text::String);
+      if (Passed.contains(&A) && A.getArgNo() < Call.arg_size())
+        addText(Call.getArgOperand(A.getArgNo()), nullptr, Text::String);
   }
 
   // Adds `c == 'x'` and the labels of a switch on a character. The character may be extended.
@@ -80,7 +81,8 @@ private:
 
   void addCharacter(const Value *V) {
     auto *K = dyn_cast<ConstantInt>(V);
-    if (!K || K->getBitWidth() > 64 || K->isZero() || K->getSExtValue() < INT8_MIN || K->getSExtValue() > UINT8_MAX) return;
+    if (!K || K->getBitWidth() > 64 || K->isZero() || K->getSExtValue() < INT8_MIN || K->getSExtValue() > UINT8_MAX)
+      return;
     add(std::string(1, char(K->getSExtValue())));
   }
 
@@ -103,8 +105,10 @@ private:
       Format = Format.drop_until([](char C) { return C == '%' || C == ' '; });
       if (Format.consume_front(" ") || Format.consume_front("%%")) continue;
       Format = Format.drop_until([](char C) { return C == '[' || (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z'); });
-      while (Format.starts_with("h") || Format.starts_with("l") || Format.starts_with("L")) Format = Format.drop_front();
-      if (Format.consume_front("[")) Format = Format.drop_front(Format.empty() ? 0 : 1).drop_until([](char C) { return C == ']'; });
+      while (Format.starts_with("h") || Format.starts_with("l") || Format.starts_with("L"))
+        Format = Format.drop_front();
+      if (Format.consume_front("["))
+        Format = Format.drop_front(Format.empty() ? 0 : 1).drop_until([](char C) { return C == ']'; });
       Format = Format.drop_front(Format.empty() ? 0 : 1);
     }
   }

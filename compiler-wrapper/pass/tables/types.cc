@@ -205,7 +205,8 @@ void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
     if (IsBase || Member->isPrivate() || Member->isProtected()) D.Flags |= PEN_TYPE_CLASS;
     if (Member->getName().starts_with("_vptr")) D.Kind = PEN_TYPE_OTHER;
     // Members of a class are private by default.
-    bool Public = T->getTag() == dwarf::DW_TAG_class_type ? Member->isPublic() : !Member->isPrivate() && !Member->isProtected();
+    bool Public =
+        T->getTag() == dwarf::DW_TAG_class_type ? Member->isPublic() : !Member->isPrivate() && !Member->isProtected();
     Aggregate &= !IsBase && Public;
     uint64_t Offset = Member->getOffsetInBits();
     uint64_t Bits = Member->isBitField() ? Member->getSizeInBits() : 0;
@@ -242,7 +243,8 @@ void describe(Context &X, Draft &D, const Bare &B) {
     default: break;
     }
   } else if (auto *Derived = dyn_cast<DIDerivedType>(B.Type)) {
-    bool Reference = Derived->getTag() == dwarf::DW_TAG_reference_type || Derived->getTag() == dwarf::DW_TAG_rvalue_reference_type;
+    bool Reference =
+        Derived->getTag() == dwarf::DW_TAG_reference_type || Derived->getTag() == dwarf::DW_TAG_rvalue_reference_type;
     if (!Reference && Derived->getTag() != dwarf::DW_TAG_pointer_type) return;
     D.Kind = PEN_TYPE_POINTER;
     D.Size = 8;

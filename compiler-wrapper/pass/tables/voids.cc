@@ -68,7 +68,8 @@ bool isPointer(const DIType *T, const DIType *&To) {
 
 const DIType *unqualified(const DIType *T) {
   while (auto *D = dyn_cast_or_null<DIDerivedType>(T)) {
-    if (!is_contained({dwarf::DW_TAG_const_type, dwarf::DW_TAG_volatile_type, dwarf::DW_TAG_atomic_type}, D->getTag())) break;
+    if (!is_contained({dwarf::DW_TAG_const_type, dwarf::DW_TAG_volatile_type, dwarf::DW_TAG_atomic_type}, D->getTag()))
+      break;
     T = D->getBaseType();
   }
   return T;
@@ -94,7 +95,8 @@ bool beginsWith(const DIType *A, const DIType *B) {
   if (!C || C->getTag() == dwarf::DW_TAG_union_type) return false;
   return any_of(C->getElements(), [B](const DINode *N) {
     auto *M = dyn_cast<DIDerivedType>(N);
-    return M && !M->isStaticMember() && M->getOffsetInBits() == 0 && compositeOf(M->getBaseType()) && beginsWith(M->getBaseType(), B);
+    return M && !M->isStaticMember() && M->getOffsetInBits() == 0 && compositeOf(M->getBaseType()) &&
+           beginsWith(M->getBaseType(), B);
   });
 }
 
@@ -170,7 +172,9 @@ public:
       if (!Load || !Load->getType()->isPointerTy()) continue;
       MemberPlace P = memberBehind(*Load->getPointerOperand());
       if (!P.Of || !isPointer(P.Member, To) || bareOf(To).Type) continue;
-      auto Same = [&P](auto &Known) { return Known.first.Byte == P.Byte && bareOf(Known.first.Of).Type == bareOf(P.Of).Type; };
+      auto Same = [&P](auto &Known) {
+        return Known.first.Byte == P.Byte && bareOf(Known.first.Of).Type == bareOf(P.Of).Type;
+      };
       auto Known = find_if(Members, Same);
       if (Known == Members.end()) Known = Members.insert(Known, {P, {}});
       add(Known->second, of(F, *Load, 0));
@@ -203,7 +207,9 @@ private:
       auto *D = dyn_cast<DIDerivedType>(T);
       // `typedef struct {…} range;` has the name of the typedef.
       if (D && D->getTag() == dwarf::DW_TAG_typedef)
-        if (auto *Of = dyn_cast_or_null<DICompositeType>(D->getBaseType()); Of && compositeOf(Of) && Of->getName().empty()) name(D, D);
+        if (auto *Of = dyn_cast_or_null<DICompositeType>(D->getBaseType());
+            Of && compositeOf(Of) && Of->getName().empty())
+          name(D, D);
     }
   }
 
@@ -212,7 +218,8 @@ private:
     StringRef Name = T->getName();
     Name = Name.substr(Name.find('.') + 1); // "struct.range"
     auto At = Structures.find(Name.str());
-    if (At == Structures.end() && Name.rfind('.') != StringRef::npos) At = Structures.find(Name.substr(0, Name.rfind('.')).str());
+    if (At == Structures.end() && Name.rfind('.') != StringRef::npos)
+      At = Structures.find(Name.substr(0, Name.rfind('.')).str());
     return At == Structures.end() ? nullptr : At->second;
   }
 
@@ -296,7 +303,8 @@ private:
     return Found;
   }
 
-  void collect(Function &F, Value &V, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  void collect(Function &F, Value &V, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+               unsigned Pointers) {
     if (!Seen.insert(&V).second) return;
     for (const Holder &H : variablesOf(F).Held.lookup(&V)) notePointee(Found.Own, H.Type);
     for (Use &U : V.uses())
@@ -308,7 +316,8 @@ private:
     if (isPointer(Pointer, Pointee)) note(To, Pointee);
   }
 
-  void collectUse(Function &F, Use &U, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  void collectUse(Function &F, Use &U, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+                  unsigned Pointers) {
     auto *I = cast<Instruction>(U.getUser());
     if (auto *Load = dyn_cast<LoadInst>(I)) {
       noteLoaded(F, *Load, 0, Found, Calls, Pointers);
@@ -347,7 +356,8 @@ private:
   }
 
   // Notes the types of the places where the pointer itself is stored.
-  void collectStored(Function &F, Value &Place, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  void collectStored(Function &F, Value &Place, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+                     unsigned Pointers) {
     if (isa<AllocaInst>(Place)) {
       notePointee(Found.Own, variablesOf(F).Slots.lookup(&Place));
       for (User *Reader : Place.users())
@@ -364,8 +374,8 @@ private:
   }
 
   // Notes the types of an address that is computed from the pointer.
-  void collectAddress(Function &F, GetElementPtrInst &Gep, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
-                      unsigned Pointers) {
+  void collectAddress(Function &F, GetElementPtrInst &Gep, Findings &Found, SmallPtrSetImpl<Value *> &Seen,
+                      unsigned Calls, unsigned Pointers) {
     if (!Gep.getSourceElementType()->isIntegerTy(8)) return note(Found.Own, irType(Gep.getSourceElementType()));
     APInt Offset(64, 0);
     if (!Gep.accumulateConstantOffset(X.M.getDataLayout(), Offset) || Offset.isNegative()) return;
