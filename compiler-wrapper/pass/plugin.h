@@ -1,4 +1,5 @@
-// Declarations that the parts of the pass plugin share: sites, the plan of a function, and the module under instrumentation.
+// Declarations that the parts of the pass plugin share: sites, the plan of a function, and the module under
+// instrumentation.
 #pragma once
 
 #include "tables/record.h"

@@ -46,7 +46,9 @@ static void lock(void) {
 
 static void unlock(void) { __atomic_store_n(&locked, 0, __ATOMIC_RELEASE); }
 
-static size_t home_of(const void *p, struct slots s) { return ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (s.n - 1); }
+static size_t home_of(const void *p, struct slots s) {
+  return ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (s.n - 1);
+}
 
 /* The slot that holds `p`, or the free one where it belongs. There must be a free slot. */
 static size_t slot_of(const void *p, struct slots s) {
@@ -234,7 +236,9 @@ HIDDEN ssize_t __wrap_getdelim(char **line, size_t *size, int end, FILE *from) {
 }
 
 /* The name by which <stdio.h> calls getdelim. */
-HIDDEN ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *from) { return __wrap_getdelim(line, size, end, from); }
+HIDDEN ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *from) {
+  return __wrap_getdelim(line, size, end, from);
+}
 
 HIDDEN ssize_t __wrap_getline(char **line, size_t *size, FILE *from) { return __wrap_getdelim(line, size, '\n', from); }
 
@@ -256,7 +260,8 @@ HIDDEN void __wrap_setbuf(FILE *file, char *buffer) { __wrap_setvbuf(file, buffe
 /* `operator new` and `operator delete` of the target's own code. Allocations of the C++ library itself are not listed.
  */
 extern __attribute__((weak)) void *__real__Znwm(size_t), *__real__Znam(size_t);
-extern __attribute__((weak)) void __real__ZdlPv(void *), __real__ZdlPvm(void *, size_t), __real__ZdaPv(void *), __real__ZdaPvm(void *, size_t);
+extern __attribute__((weak)) void __real__ZdlPv(void *), __real__ZdlPvm(void *, size_t), __real__ZdaPv(void *),
+    __real__ZdaPvm(void *, size_t);
 extern WEAK_HIDDEN const uint8_t __ehdr_start[], _edata[];
 
 /* Whether the program defines its own operator, which it keeps. */

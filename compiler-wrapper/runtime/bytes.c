@@ -59,7 +59,8 @@ static uint64_t bytes_gap(const uint8_t *a, const uint8_t *b, uint64_t n, uint64
   uint64_t wanted = n; /* memory */
   if (how & PEN_BYTES_ENDED) wanted = how & PEN_BYTES_CONSTANT || in_a < in_b ? in_b : in_a;
   if (wanted < both) both = wanted;
-#pragma clang loop vectorize(disable) unroll(disable) /* strings are short, and vector registers would have to be saved */
+/* Strings are short, and vector registers would have to be saved. */
+#pragma clang loop vectorize(disable) unroll(disable)
   for (uint64_t i = at; i < both; i++) {
     uint8_t x = case_folded(a[i], how), y = case_folded(b[i], how);
     d += x < y ? y - x : x - y;
@@ -68,8 +69,8 @@ static uint64_t bytes_gap(const uint8_t *a, const uint8_t *b, uint64_t n, uint64
   return d ? d : 1; /* by the rules of the program's locale they differ */
 }
 
-KEEPS_REGISTERS void __pen_bytes(struct pen_pair *result, const uint8_t *a, const uint8_t *b, uint64_t n, uint64_t known,
-                                 uint32_t how) {
+KEEPS_REGISTERS void __pen_bytes(struct pen_pair *result, const uint8_t *a, const uint8_t *b, uint64_t n,
+                                 uint64_t known, uint32_t how) {
   if (how & PEN_BYTES_DIFFER) *result = (struct pen_pair){0, distance_in_metric(bytes_gap(a, b, n, known, how))};
   else *result = (struct pen_pair){least_distance(), 0};
 }

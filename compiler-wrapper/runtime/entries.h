@@ -32,22 +32,25 @@ extern HIDDEN struct pen_pair __pen_pair;
 KEEPS_REGISTERS void __pen_icmp(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b);
 KEEPS_REGISTERS void __pen_fcmp64(struct pen_pair *result, uint32_t predicate, double a, double b);
 KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, float a, float b);
-KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits);
+KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b,
+                                     uint32_t bits);
 KEEPS_REGISTERS void __pen_fpclass(struct pen_pair *result, uint64_t bits, uint32_t width, uint32_t mask);
 KEEPS_REGISTERS void __pen_and(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
 KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af, uint64_t bt, uint64_t bf);
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth);
-/* The distances of "the result of strcmp is not 0", and of functions like strcmp. At most `n` bytes are compared, at least the
- * first `known` bytes of b can be read; `how` is enum pen_bytes_flag. Called directly after the call of that function. */
-KEEPS_REGISTERS void __pen_bytes(struct pen_pair *result, const uint8_t *a, const uint8_t *b, uint64_t n, uint64_t known,
-                                 uint32_t how);
+/* The distances of "the result of strcmp is not 0", and of functions like strcmp. At most `n` bytes are compared, at
+ * least the first `known` bytes of b can be read; `how` is enum pen_bytes_flag. Called directly after the call of that
+ * function. */
+KEEPS_REGISTERS void __pen_bytes(struct pen_pair *result, const uint8_t *a, const uint8_t *b, uint64_t n,
+                                 uint64_t known, uint32_t how);
 
 /* An armed two-way site, with the distance to the other outcome or with its one comparison; an armed switch. */
 KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t d);
 KEEPS_REGISTERS void __pen_on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
 KEEPS_REGISTERS void __pen_on_fcmp64(const uint8_t *actions, uint32_t taken, uint32_t predicate, double a, double b);
 KEEPS_REGISTERS void __pen_on_fcmp32(const uint8_t *actions, uint32_t taken, uint32_t predicate, float a, float b);
-KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
+KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a,
+                                         uint64_t b);
 /* A condition of an armed decision: its number, 0 if it holds and 1 if not, and the distance to the other outcome. */
 KEEPS_REGISTERS void __pen_condition(const struct pen_decision *decision, uint32_t node, uint32_t taken, uint64_t d);
 KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_switch *table);

@@ -35,8 +35,7 @@ struct exact {
   u128 significand;
   int64_t exponent;
   int negative;
-  int too_wide; /* the number has more bits than fit, so it is no float; the last bit here stands for all missing bits
-                   */
+  int too_wide; /* the number has more bits than fit, so it is no float; the last bit represents all missing bits */
 };
 
 /* The number of bits up to the highest bit set. */
@@ -107,8 +106,8 @@ static uint64_t widened(struct format f, uint64_t bits) {
   uint64_t magnitude = magnitude_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
   if (magnitude == 0) return sign;
   if (magnitude >= f.infinity) return sign | 0x7ff0000000000000 | (magnitude - f.infinity) << 29;
-  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0; /* a subnormal float is a normal double
-                                                                                   */
+  /* A subnormal float is a normal double. */
+  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0;
   uint64_t exponent = (magnitude < f.least_normal ? 1 - (uint64_t)shift : magnitude >> 23) + 1023 - 127;
   return sign | exponent << 52 | (magnitude << shift & 0x7fffff) << 29;
 }

@@ -54,7 +54,8 @@ static struct exact operand(const struct operation *op, int i) {
   return exact_of(negative ? -op->operand[i] : op->operand[i], 0, negative);
 }
 
-/* Scaling by more than 2^(2^20) overflows or underflows for every operand; a larger exponent could overflow in a sum. */
+/* Scaling by more than 2^(2^20) overflows or underflows for every operand; a larger exponent could overflow in a
+ * sum. */
 #define MAX_SHIFT (INT64_C(1) << 20)
 
 /* The exact result of a sum or a product. For a quotient or a root, the first operand, to be compared with
@@ -130,8 +131,8 @@ static uint64_t to_overflow(const struct operation *op) {
   return op->out.infinity - magnitude;
 }
 
-/* Whether a result that is the least normal number was tiny (IEEE 754, Sect. 7.5): x86-64 detects tininess after rounding
- * with an unlimited exponent, other machines before rounding. Rounding is to nearest. */
+/* Whether a result that is the least normal number was tiny (IEEE 754, Sect. 7.5): x86-64 detects tininess after
+ * rounding with an unlimited exponent, other machines before rounding. Rounding is to nearest. */
 static int was_tiny(const struct operation *op) {
   if (!has_exact_result(op)) return 0;
 #if defined(__x86_64__)
@@ -155,7 +156,8 @@ static int is_zero_of_zero(const struct operation *op) {
 
 static int is_integer(struct format f, uint64_t bits) { return exact_float_of(f, bits).exponent >= 0; }
 
-/* Whether a power is exact: powers of 2, and powers with a whole exponent that fit. Roots of squares count as inexact. */
+/* Whether a power is exact: powers of 2, and powers with a whole exponent that fit. Roots of squares count as
+ * inexact. */
 static int is_exact_power(const struct operation *op) {
   struct exact x = exact_float_of(op->in, op->operand[0]), y = exact_float_of(op->in, op->operand[1]);
   struct exact r = exact_float_of(op->out, op->result);
@@ -186,7 +188,9 @@ static uint64_t to_underflow(const struct operation *op) {
 /* ---- domains and poles ------------------------------------------------------------------------------------------- */
 
 /* The distance to the first float below `bound`. */
-static uint64_t below(int64_t position, int64_t bound) { return position < bound ? 0 : ulps_between(position, bound) + 1; }
+static uint64_t below(int64_t position, int64_t bound) {
+  return position < bound ? 0 : ulps_between(position, bound) + 1;
+}
 
 /* The distance to the nearest integer up to `last`, which is 0 or -1. */
 static uint64_t to_integers(struct format f, uint64_t bits, int last) {
@@ -240,8 +244,8 @@ static uint64_t to_pole(const struct operation *op) {
 /* The bits of 2^n. */
 static int64_t power_of_two(struct format f, int n) { return (int64_t)(f.bias + n) << f.fraction; }
 
-/* The distance of a conversion to the nearest float whose integer part is outside the range of the integer type. NaN and
- * infinity are outside, too. */
+/* The distance of a conversion to the nearest float whose integer part is outside the range of the integer type. NaN
+ * and infinity are outside, too. */
 static uint64_t to_out_of_range(const struct operation *op) {
   if (!is_finite(op->in, op->operand[0])) return 0;
   int bits = (int)(op->what >> PEN_INTEGER_SHIFT & PEN_INTEGER_MASK), is_signed = op->operation == PEN_TO_SIGNED;
@@ -253,7 +257,8 @@ static uint64_t to_out_of_range(const struct operation *op) {
 }
 
 static uint64_t to_invalid(const struct operation *op) {
-  if (op->operation == PEN_DIVIDE) return add_sat(magnitude_of(op->in, op->operand[0]), magnitude_of(op->in, op->operand[1]));
+  if (op->operation == PEN_DIVIDE)
+    return add_sat(magnitude_of(op->in, op->operand[0]), magnitude_of(op->in, op->operand[1]));
   return distance_to(op, domains[op->operation].invalid);
 }
 
@@ -352,7 +357,8 @@ KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, u
     return;
   }
   if (!finite) {
-    for (int exception = 0; exception < PEN_INEXACT; exception++) exception_missed(actions + exception, NON_FINITE_OPERANDS);
+    for (int exception = 0; exception < PEN_INEXACT; exception++)
+      exception_missed(actions + exception, NON_FINITE_OPERANDS);
     return;
   }
   exception_missed(actions + PEN_OVERFLOW, f.infinity - magnitude);

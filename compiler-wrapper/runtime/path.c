@@ -95,7 +95,8 @@ SLOW void step_two_way(const uint8_t *actions, uint32_t taken, uint64_t d) {
   }
   const uint8_t *other = actions + (1 - taken);
   if (d == 0) d = 1; /* a branch that is not taken is not at distance 0 */
-  match_pass(branch, __pen_state.path[at] == branch_of(other) ? compressed(d, __pen_state.path_bits) : lead_distance(other, d));
+  match_pass(branch,
+             __pen_state.path[at] == branch_of(other) ? compressed(d, __pen_state.path_bits) : lead_distance(other, d));
 }
 
 /* Handles a pass of a two-way site that takes the next step or has no next step, and has no other action: on a path,

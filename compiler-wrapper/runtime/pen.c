@@ -22,8 +22,7 @@
 
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
 
-/* The gate of the SanCov callbacks: 0 skips them. Each instrumented module has a weak definition, this one is strong.
- */
+/* The gate of the SanCov callbacks; 0 skips them. Each instrumented module has a weak definition, this is strong. */
 HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
 
 /* The linker defines the bounds of these sections. They are null if no translation unit has such a section. */
@@ -167,7 +166,8 @@ SLOW void improve(const uint8_t *action, uint64_t d) { track_best(d, branch_of(a
 
 SLOW void approach(const uint8_t *action, uint64_t d) { update_lead(d, branch_of(action)); }
 
-/* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact metric. */
+/* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact
+ * metric. */
 static int only_near(uint8_t action) {
   return (action & ~PEN_ARMED) == PEN_NEAR && __pen_state.metric == PEN_ULP;
 }

@@ -105,7 +105,8 @@ enum pen_predicate_bit {
 /* The bits in which the four orders of one signedness differ from each other. */
 #define PEN_ICMP_ORDER 3
 
-/* The class of a float: the bits of llvm::FPClassTest, which llvm.is.fpclass tests. pass/tables/agreement.cc checks them. */
+/* The class of a float: the bits of llvm::FPClassTest, which llvm.is.fpclass tests. pass/tables/agreement.cc checks
+ * them. */
 enum pen_class {
   PEN_SIGNALING_NAN = 0x001,
   PEN_QUIET_NAN = 0x002,
@@ -141,8 +142,8 @@ enum pen_side {
   PEN_SIDES = 3
 };
 
-/* Added to the distance to PEN_BELOW or PEN_ABOVE while `a` is not on that side of `b`. So the closest input is one whose `a`
- * is on that side, if there is any. */
+/* Added to the distance to PEN_BELOW or PEN_ABOVE while `a` is not on that side of `b`. So the closest input is one
+ * whose `a` is on that side, if there is any. */
 #define PEN_OTHER_SIDE (UINT64_C(1) << 62)
 
 /* The branches of an operation: the exceptions that it raises for finite operands. */
@@ -235,8 +236,8 @@ enum pen_place {
 };
 
 /* The hook passes the operands of an operation and one word that describes it: from the lowest bit on 8 bits of enum
- * pen_operation, these flags, 8 bits for the width of the integer that is converted to or from (0 if there is none), and the
- * site's `possible`. */
+ * pen_operation, these flags, 8 bits for the width of the integer that is converted to or from (0 if there is none),
+ * and the site's `possible`. */
 enum pen_operation_flag {
   PEN_SINGLE = 0x100,  /* operands and result are float; of TO_... the operand, of FROM_... the result */
   PEN_CONSTANT = 0x200 /* the first operand is a constant; shifted by 1 the second, by 2 the third */
@@ -353,8 +354,8 @@ struct pen_param {
   uint32_t indexes;  /* 1: of a pointer: it may point to an array */
   uint32_t promised; /* of a pointer: bytes that the declaration guarantees (a reference, `[static 10]`); else 0 */
   uint32_t names_file; /* 1: of a pointer: a file is opened by this name */
-  /* Of a pointer: the loops of the function access up to reach_times * n * m + reach_plus bytes, where n is the parameter
-   * with the number reach_first and m that with the number reach_second, from 1. 0: there is no m, or
+  /* Of a pointer: the loops of the function access up to reach_times * n * m + reach_plus bytes, where n is the
+   * parameter with the number reach_first and m that with the number reach_second, from 1. 0: there is no m, or
    * (reach_first) the extent is unknown. */
   uint32_t reach_first;
   uint32_t reach_second;
@@ -588,7 +589,8 @@ struct pen_state {
   uint32_t *improved;   /* branches whose best[] became smaller since then, and cases whose near[] did (their numbers
                            plus the number of branches), each once; needs room for one entry for each */
   uint8_t *coverage;    /* SanCov map, one saturating counter per guard, guard 0 unused; null: off */
-  /* Ends the evaluation and does not return. Null outside the fuzzer. `reason` is enum pen_stop, `place` a code address. */
+  /* Ends the evaluation and does not return. Null outside the fuzzer. `reason` is enum pen_stop, `place` a code
+   * address. */
   void (*stop)(uint32_t reason, void *place);
   int64_t exit_status;  /* the argument of exit(), set before `stop` is called with PEN_STOP_EXIT; with PEN_STOP_THROW
                            the address of the name of the type that was thrown, or 0; with PEN_STOP_CHECK that of the

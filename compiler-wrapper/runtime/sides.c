@@ -82,7 +82,8 @@ SLOW void on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predica
   take(actions, taken, taken ? p.to_true : p.to_false);
 }
 
-KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
+KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a,
+                                         uint64_t b) {
   if (!only_near(actions[taken])) {
     on_other_icmp(actions, taken, predicate, a, b);
     return;

@@ -83,7 +83,8 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         options.extend(["-mllvm", "-pen-moves"]);
     }
     if line.decisions {
-        // `pass/sites/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
+        // `pass/sites/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of
+        // blocks.
         args.push("-fno-discard-value-names".to_owned());
         options.extend(["-mllvm", "-pen-decisions"]);
     }

@@ -63,8 +63,8 @@ fn user_directory(variable: &'static str, below_home: &str) -> Result<PathBuf, E
 /// Creates the directory, with mode 0700, unless it is there already.
 ///
 /// # Errors
-/// [`Error::Cache`] if it cannot be created, or belongs to another user; [`Error::Exposed`] if the group or others can write it, or
-/// if others can rename one of the directories above it.
+/// [`Error::Cache`] if it cannot be created, or belongs to another user; [`Error::Exposed`] if the group or others can
+/// write it, or if others can rename one of the directories above it.
 pub fn private_directory(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::Cache { path: path.to_path_buf(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -136,9 +136,8 @@ mod tests {
         let path = top.path().join("penfuzz");
         private_directory(&path).unwrap();
         set_mode(top.path(), 0o777);
-        assert!(
-            matches!(private_directory(&path), Err(Error::Exposed { path, .. }) if path.ends_with(top.path().file_name().unwrap()))
-        );
+        let parent = top.path().file_name().unwrap();
+        assert!(matches!(private_directory(&path), Err(Error::Exposed { path, .. }) if path.ends_with(parent)));
         set_mode(top.path(), 0o1777);
         private_directory(&path).expect("in a directory like /tmp only the owner renames");
     }

@@ -19,8 +19,9 @@ const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=qu
 
 /// Redirects calls that allocate memory, and those by which the C library takes it over: the runtime lists what an
 /// evaluation leaves.
-const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=aligned_alloc,--wrap=posix_memalign,\
-                                   --wrap=free,--wrap=strdup,--wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=__getdelim,--wrap=putenv,\
+const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,\
+                                   --wrap=aligned_alloc,--wrap=posix_memalign,--wrap=free,--wrap=strdup,\
+                                   --wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=__getdelim,--wrap=putenv,\
                                    --wrap=setvbuf,--wrap=setbuf,--wrap=malloc_usable_size,--wrap=_Znwm,--wrap=_Znam,\
                                    --wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm";
 

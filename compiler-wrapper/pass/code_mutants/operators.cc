@@ -177,7 +177,7 @@ static void addBounds(std::vector<Mutant> &All, CmpInst &C, Variables &Names) {
         }));
 }
 
-// ---- operands ----------------------------------------------------------------------------------------------------------
+// ---- operands ---------------------------------------------------------------------------------------------------
 
 // The instruction with another operand. It must be pure; flags that the operand could violate are dropped.
 static Value *withOperand(IRBuilder<> &B, Instruction &I, unsigned Operand, Value *V) {
@@ -216,7 +216,7 @@ static void addOperands(std::vector<Mutant> &All, Instruction &I, Variables &Nam
   }
 }
 
-// ---- arithmetic -------------------------------------------------------------------------------------------------------
+// ---- arithmetic -------------------------------------------------------------------------------------------------
 
 static SmallVector<Instruction::BinaryOps, 4> otherOperations(const BinaryOperator &Op) {
   using List = SmallVector<Instruction::BinaryOps, 4>;
@@ -314,7 +314,7 @@ static void addResults(std::vector<Mutant> &All, Instruction &I, Variables &Name
                          [&I, Up](IRBuilder<> &B) { return roundedAway(B, copyOf(B, I), Up); }));
 }
 
-// ---- statements -------------------------------------------------------------------------------------------------------
+// ---- statements -------------------------------------------------------------------------------------------------
 
 // Deletes an assignment to a local variable, which then keeps its value.
 static void addDeletedAssignment(std::vector<Mutant> &All, Instruction &I, Variables &Names) {

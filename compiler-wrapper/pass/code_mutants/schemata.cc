@@ -136,7 +136,7 @@ static uint32_t possibleOf(const Point &P) {
   return Bits;
 }
 
-// ---- code -------------------------------------------------------------------------------------------------------------
+// ---- code -------------------------------------------------------------------------------------------------------
 
 // A number as the bits that the runtime compares, or null.
 static Value *bitsOf(Context &X, IRBuilder<> &B, Value *V) {

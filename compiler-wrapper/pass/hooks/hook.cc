@@ -47,9 +47,9 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
 
-// The functions that an armed site calls preserve all registers (KEEPS_REGISTERS in the runtime). Otherwise the code around
-// the site would have to spill every value that is live across it, armed or not. They access no memory that the program or the
-// hooks access, except through their pointer arguments, so that a loop can hold its fuel in a register.
+// The functions that an armed site calls preserve all registers (KEEPS_REGISTERS in the runtime). Otherwise the code
+// around the site would have to spill every value that is live across it, armed or not. They access no memory that the
+// program or the hooks access, except through their pointer arguments, so that a loop can hold its fuel in a register.
 FunctionCallee Context::declare(StringRef Name, FunctionType *Type) {
   FunctionCallee Callee = M.getOrInsertFunction(Name, Type);
   auto *F = cast<Function>(Callee.getCallee());

@@ -1,8 +1,8 @@
 // Traces the condition of a site back to its comparisons, and emits code that computes the branch distances.
 //
-// Each part of the condition has a pair {to_true, to_false} of distances. A comparison computes one; `!` exchanges its parts;
-// `&&` adds the distances to true and takes the smaller distance to false; `||` does the reverse (the usual rules for branch
-// distances).
+// Each part of the condition has a pair {to_true, to_false} of distances. A comparison computes one; `!` exchanges its
+// parts; `&&` adds the distances to true and takes the smaller distance to false; `||` does the reverse (the usual
+// rules for branch distances).
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -352,7 +352,8 @@ private:
     IRBuilder<> AtMerge(Phi);
     PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
     for (unsigned I = 0; I < Phi->getNumIncomingValues(); I++) {
-      // A block with several edges to the phi must have the same value on each. V is computed before the value of the phi.
+      // A block with several edges to the phi must have the same value on each. V is computed before the value of the
+      // phi.
       bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way) ||
                   Phi->getIncomingValue(I) == Phi->getIncomingValue(Way);
       Copy->addIncoming(Same ? V : Constant::getNullValue(V->getType()), Phi->getIncomingBlock(I));

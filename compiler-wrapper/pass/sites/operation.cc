@@ -89,7 +89,8 @@ uint32_t sumPossible(Value *L, Value *R, Type *T) {
   return Mask;
 }
 
-// A subnormal number times an integer, or divided by 1, 1/2, 1/4..., is exact. Times 1.1 it is inexact, so it underflows.
+// A subnormal number times an integer, or divided by 1, 1/2, 1/4..., is exact. Times 1.1 it is inexact, so it
+// underflows.
 bool isInteger(double Magnitude) { return Magnitude == std::trunc(Magnitude); }
 
 bool isPowerOfTwo(double Magnitude) {

@@ -1,4 +1,5 @@
-// The plan of a function: its sites, branch graph, loops, parameter names and constants, before anything is changed in it.
+// The plan of a function: its sites, branch graph, loops, parameter names and constants, before anything is changed in
+// it.
 #include "../plugin.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -196,7 +197,8 @@ SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
   return Live;
 }
 
-// The comparison site of a two-way site. None of its branches is possible until the condition is traced to a comparison.
+// The comparison site of a two-way site. None of its branches is possible until the condition is traced to a
+// comparison.
 static Site comparisonSite(const Site &Conditional) {
   Site S;
   S.K = Kind::Comparison;

@@ -1,5 +1,5 @@
-// Writes the queries about mutants (`penfuzz mutate`). Each mutant has two conditions. If one of them is never true, the
-// mutant is equivalent to the original:
+// Writes the queries about mutants (`penfuzz mutate`). Each mutant has two conditions. If one of them is never true,
+// the mutant is equivalent to the original:
 //
 //   infects_P_K   control reaches point P, and mutant K computes another value there than the original
 //   differs_P_K   the mutant, in a copy of the function, has another result than the original, or other events (see

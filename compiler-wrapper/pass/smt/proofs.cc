@@ -20,9 +20,9 @@ using namespace llvm;
 // - PEN_PROOFS_PATHS: a file of paths; then all queries are about these. A line has a symbol, the number of the path,
 //   and `SITE:BRANCH` for each of its branches.
 // - PEN_PROOFS_LOOPS: if set, there are queries about the first rounds of loops.
-static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS",
-                            *WithLoops = "PEN_PROOFS_LOOPS";
+static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF",
+                            *GlobalInputs = "PEN_PROOFS_INPUTS", *Others = "PEN_PROOFS_UNWRITTEN",
+                            *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS", *WithLoops = "PEN_PROOFS_LOOPS";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;

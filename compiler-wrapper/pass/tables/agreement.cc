@@ -9,7 +9,7 @@
 namespace pen {
 using llvm::CmpInst;
 
-#define SAME(Ours, Theirs)                                                                                                     \
+#define SAME(Ours, Theirs)                                                                                             \
   static_assert(static_cast<unsigned>(Ours) == static_cast<unsigned>(Theirs), #Ours " is not LLVM's number")
 #define SAME_PREDICATE(Name) SAME(PEN_##Name, CmpInst::Name)
 SAME_PREDICATE(FCMP_FALSE);

@@ -94,7 +94,8 @@ GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
 
 static std::string recordName(const Function &F) { return ("__pen_function." + F.getName()).str(); }
 
-// The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented there.
+// The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented
+// there.
 Constant *functionRecordOf(Context &X, Function &F, StructType *T) {
   if (GlobalVariable *Known = X.M.getNamedGlobal(recordName(F))) return Known;
   bool IsElsewhere = !isInstrumented(F);
