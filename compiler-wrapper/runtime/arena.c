@@ -109,7 +109,7 @@ static void arena_clear(void) {
 /* Maps the arena. Each target of a process has its own. If that fails, the C library allocates. */
 static void arena_begin(void) {
   for (unsigned i = 0; i < MOST_ARENAS && !arena.mapped; i++) {
-    void *wish = (void *)(uintptr_t)(FIRST_ARENA + i * (ARENA_BYTES + 4096)); /* an access behind the end faults */
+    void *wish = (void *)(uintptr_t)(FIRST_ARENA + i * (ARENA_BYTES + 4096)); /* an access beyond the end faults */
     void *p = mmap(wish, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == wish) {
       arena.mapped = p;

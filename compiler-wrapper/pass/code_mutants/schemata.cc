@@ -1,13 +1,14 @@
 // The mutation points of a function, and the code that activates their mutants. This code precedes a point:
 //
 //   if (the site is armed) {
-//     switch (the mutant that is on) {
-//       case k: x = mutant k;                 goto behind
+//     switch (the active mutant) {
+//       case k: x = mutant k;                 goto after
 //       trace:  write the value;              goto the point
 //       none:   report which mutants differ;  goto the point
 //     }
 //   }
 //   x = the point
+//   after:
 #include "code_mutants.h"
 
 #include "llvm/Analysis/ValueTracking.h"
