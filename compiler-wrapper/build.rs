@@ -1,8 +1,8 @@
 //! Builds the LLVM pass plugin and the runtime objects, all with the clang of one LLVM.
 //!
-//! LLVM is found as `libafl_build` finds it: by `LLVM_CONFIG`, else the `llvm-config` with the newest version in its name,
-//! else a plain `llvm-config`. The results are embedded into the library (`src/artifact.rs`), so an installed pen-cc needs
-//! no build directory.
+//! LLVM is found as `libafl_build` finds it: by `LLVM_CONFIG`, else the `llvm-config` with the newest version in its
+//! name, else a plain `llvm-config`. The results are embedded into the library (`src/artifact.rs`), so an installed
+//! pen-cc needs no build directory.
 
 use std::{
     env, fs,
@@ -31,8 +31,8 @@ fn main() {
     }
 }
 
-/// Links `pen-c++` to `pen-cxx` in the directory of the programs, because cargo allows no plus sign in the name of a program.
-/// If that fails, there is only `pen-cxx`.
+/// Links `pen-c++` to `pen-cxx` in the directory of the programs, because cargo allows no plus sign in the name of a
+/// program. If that fails, there is only `pen-cxx`.
 fn link_cxx_name() {
     let Some(out) = env::var_os("OUT_DIR").map(PathBuf::from) else { return };
     // OUT_DIR is <programs>/build/<package>-<hash>/out.
@@ -68,18 +68,19 @@ impl Llvm {
     fn find() -> Result<Self, String> {
         let missing = |what: &str| {
             format!(
-                "{what}; install clang and the LLVM headers of one version (in penfuzz's source directory, ./setup does so), \
-                 or set LLVM_CONFIG to the llvm-config of a complete LLVM"
+                "{what}; install clang and the LLVM headers of one version (in penfuzz's source directory, ./setup \
+                 does so), or set LLVM_CONFIG to the llvm-config of a complete LLVM"
             )
         };
         let version = env::var("LLVM_VERSION")
             .or_else(|_| libafl_build::exec_llvm_config(&["--version"]))
             .map_err(|_| missing("llvm-config was not found"))?;
-        let major = version
-            .split('.')
-            .next()
-            .and_then(|major| major.parse().ok())
-            .ok_or_else(|| format!("llvm-config --version printed {version:?}, which is not a version; set LLVM_CONFIG to another llvm-config"))?;
+        let major = version.split('.').next().and_then(|major| major.parse().ok()).ok_or_else(|| {
+            format!(
+                "llvm-config --version printed {version:?}, which is not a version; set LLVM_CONFIG to another \
+                     llvm-config"
+            )
+        })?;
         if major < LLVM_MIN {
             return Err(missing(&format!("the newest LLVM found is {major}, but {LLVM_MIN} or newer is needed")));
         }
@@ -98,8 +99,9 @@ impl Llvm {
         directories.map(Path::new).any(|include| include.join("llvm/IR/Function.h").exists())
     }
 
-    /// Compiles one unit of the plugin. Optimizing takes two thirds of the time, and the plugin is a small part of what clang does
-    /// when it compiles a program. So only the release profile optimizes it; what it does to a program is the same.
+    /// Compiles one unit of the plugin. Optimizing takes two thirds of the time, and the plugin is a small part of what
+    /// clang does when it compiles a program. So only the release profile optimizes it; what it does to a program is
+    /// the same.
     fn compile_unit(&self, out: &Path, unit: &str) -> Command {
         let level = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { "-O2" } else { "-O0" };
         let mut command = Command::new(&self.clangxx);
@@ -114,7 +116,8 @@ impl Llvm {
         command
     }
 
-    /// Links the units. Without symbols of functions that only the plugin uses, a plugin of the debug profile has half the size.
+    /// Links the units. Without symbols of functions that only the plugin uses, a plugin of the debug profile has half
+    /// the size.
     fn link_pass(&self, out: &Path) -> Command {
         let mut command = Command::new(&self.clangxx);
         command.args(["-shared", "-s"]).args(UNITS.map(|unit| object(out, unit))).arg("-o").arg(out.join("pen.so"));
@@ -138,7 +141,8 @@ impl Llvm {
             .is_ok_and(|output| output.status.success())
     }
 
-    /// Whether this clang can count conditions as they are written, `!` included, without MC/DC's limits (LLVM 19 and newer).
+    /// Whether this clang can count conditions as they are written, `!` included, without MC/DC's limits (LLVM 19 and
+    /// newer).
     fn counts_conditions(&self, out: &Path) -> bool {
         Command::new(&self.clang)
             .args(["-Xclang", "-fprofile-instrument=clang", "-Xclang", "-fcoverage-mcdc"])

@@ -4,12 +4,19 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use toml::{Table, Value};
 
 /// Lines of a crate without its tests, at most.
 const MAX_LINES: usize = 12_000;
+
+/// Characters of a line of Rust, C or C++, at most. Snapshots are not limited.
+const MAX_WIDTH: usize = 120;
+
+/// The extensions of Rust, C and C++ files.
+const SOURCES: &[&str] = &["rs", "c", "cc", "cpp", "cxx", "h", "hh", "hpp"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -123,4 +130,36 @@ fn no_crate_is_larger_than_a_reader_can_survey() {
         let lines: usize = all.iter().filter(|path| !is_test(path)).map(lines_of).sum();
         assert!(lines <= MAX_LINES, "{name} has {lines} lines; split it, at most {MAX_LINES}");
     }
+}
+
+/// The tracked files of the repository with one of the extensions; all such files if this is no git repository.
+fn tracked(extensions: &[&str]) -> Vec<PathBuf> {
+    let list = Command::new("git").arg("ls-files").arg("-z").current_dir(root()).output();
+    let mut all = Vec::new();
+    match list {
+        Ok(list) if list.status.success() => {
+            let names = String::from_utf8_lossy(&list.stdout);
+            all.extend(names.split_terminator('\0').map(|name| root().join(name)));
+            all.retain(|path| path.extension().and_then(|e| e.to_str()).is_some_and(|e| extensions.contains(&e)));
+        }
+        _ => files(&root(), extensions, &mut all),
+    }
+    all
+}
+
+#[test]
+fn no_line_is_wider_than_the_limit() {
+    let mut wide = Vec::new();
+    let all = tracked(SOURCES);
+    assert!(all.len() > 100, "the sources are found: {}", all.len());
+    for path in all {
+        // A tracked file may be deleted in the working tree.
+        let Ok(bytes) = fs::read(&path) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        let name = path.strip_prefix(root()).unwrap_or(&path).display();
+        let widths = (1..).zip(text.lines().map(|line| line.chars().count()));
+        let too_wide = widths.filter(|(_, width)| *width > MAX_WIDTH);
+        wide.extend(too_wide.map(|(line, width)| format!("{name}:{line}: {width} characters")));
+    }
+    assert!(wide.is_empty(), "lines of more than {MAX_WIDTH} characters:\n{}", wide.join("\n"));
 }

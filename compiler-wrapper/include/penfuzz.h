@@ -1,15 +1,16 @@
-/* Assumptions and checks for functions under test, in C and C++. pen-cc finds this header by itself; another compiler needs the directory
- * of it, or a copy: it includes nothing of penfuzz.
+/* Assumptions and checks for functions under test, in C and C++. pen-cc finds this header by itself; another compiler
+ * needs its directory, or a copy: it includes nothing of penfuzz.
  *
  *   PEN_ASSUME(lo < hi && n % 2 == 0);
- *     An evaluation in which the expression does not hold is rejected: it is no crash and no test, and covers nothing. The search has
- *     the distance to each part of the expression, so it moves into the region where it holds. The branches of the expression are
- *     no goals. Without pen-cc the expression is not evaluated, unless PENFUZZ_HARNESS is defined: then penfuzz_reject() of the
- *     program is called where it does not hold, and must not return.
+ *     An evaluation in which the expression does not hold is rejected: it is no crash and no test, and covers nothing.
+ *     Each part of the expression has a distance, so the search moves into the region where the expression holds. The
+ *     branches of the expression are no goals. Without pen-cc the expression is not evaluated, unless PENFUZZ_HARNESS
+ *     is defined: then penfuzz_reject() of the program is called if it does not hold, and must not return.
  *
  *   PEN_CHECK(fabs(stable - naive) <= 1e-6 * fabs(stable));
- *     An evaluation in which the expression does not hold is a crash with the text of the expression. The side where it does not
- *     hold is a goal, so the search looks for an input that gets there. Without pen-cc the program aborts there. */
+ *     An evaluation in which the expression does not hold is a crash with the text of the expression. The branch where
+ *     it does not hold is a goal, so the search looks for an input that takes it. Without pen-cc the program aborts
+ *     there. */
 #ifndef PENFUZZ_H
 #define PENFUZZ_H
 
@@ -48,8 +49,9 @@ void penfuzz_reject(void) __attribute__((noreturn));
 #else
 #define PEN_ASSUME(...) ((void)sizeof((__VA_ARGS__) ? 1 : 0))
 #endif
-#define PEN_CHECK(...)                                                                                                    \
-  ((__VA_ARGS__) ? (void)0 : (fprintf(stderr, "%s:%d: PEN_CHECK(%s) fails\n", __FILE__, __LINE__, #__VA_ARGS__), abort()))
+#define PEN_CHECK(...)                                                                                                 \
+  ((__VA_ARGS__) ? (void)0                                                                                             \
+                 : (fprintf(stderr, "%s:%d: PEN_CHECK(%s) fails\n", __FILE__, __LINE__, #__VA_ARGS__), abort()))
 
 #endif
 

@@ -1,5 +1,5 @@
-// The second translation unit of the plugin: mutants of the program, and what its functions mean in SMT-LIB. build.rs compiles it in
-// parallel with plugin.cc.
+// The second translation unit of the plugin: mutants of the program, and what its functions mean in SMT-LIB. build.rs
+// compiles it in parallel with plugin.cc.
 #include "code_mutants/text.cc"
 #include "code_mutants/operators.cc"
 #include "code_mutants/calls.cc"

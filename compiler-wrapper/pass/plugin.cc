@@ -58,9 +58,9 @@ namespace pen {
 
 bool isInstrumented(const Function &F) {
   return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.hasFnAttribute(Attribute::Naked) &&
-         !F.hasFnAttribute(Attribute::NoSanitizeCoverage) && !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) &&
-         !F.getName().starts_with("__pen_") && !F.getName().starts_with("_GLOBAL__sub_I_") &&
-         !F.getName().starts_with("__cxx_global_");
+         !F.hasFnAttribute(Attribute::NoSanitizeCoverage) &&
+         !F.hasFnAttribute(Attribute::DisableSanitizerInstrumentation) && !F.getName().starts_with("__pen_") &&
+         !F.getName().starts_with("_GLOBAL__sub_I_") && !F.getName().starts_with("__cxx_global_");
 }
 
 // Moves values from stack slots to registers, so that a condition can be traced to its comparisons. The blocks stay.

@@ -1,4 +1,5 @@
-// Declarations that the parts of the pass plugin share: sites, the plan of a function, and the module under instrumentation.
+// Declarations that the parts of the pass plugin share: sites, the plan of a function, and the module under
+// instrumentation.
 #pragma once
 
 #include "tables/record.h"
@@ -308,12 +309,12 @@ llvm::Constant *makeCases(Context &X, Site &S, llvm::SwitchInst *Sw);
 // that the linker keeps one of several copies. The optimizer copies such a function, with its hooks, into others, also
 // in files from which the linker drops the function. So the variable has a global name, and a comdat other than the
 // function's.
-llvm::GlobalVariable *placed(Context &X, llvm::Function &F, llvm::Constant *Init, llvm::StringRef Name, llvm::StringRef Section,
-                             llvm::GlobalValue::LinkageTypes Linkage, bool Constant);
+llvm::GlobalVariable *placed(Context &X, llvm::Function &F, llvm::Constant *Init, llvm::StringRef Name,
+                             llvm::StringRef Section, llvm::GlobalValue::LinkageTypes Linkage, bool Constant);
 // tables.cc: makeActions emits the action bytes of a function, makeRecords the records of the function and its sites.
 llvm::GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan);
-void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared, llvm::GlobalVariable *Actions,
-                 llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
+void makeRecords(Context &X, const FunctionPlan &Plan, llvm::ArrayRef<ComparedOperands> Compared,
+                 llvm::GlobalVariable *Actions, llvm::SmallVectorImpl<llvm::GlobalValue *> &Used);
 
 // plugin.cc: whether the pass inserts hooks into F and gives it a record.
 bool isInstrumented(const llvm::Function &F);
@@ -372,7 +373,8 @@ llvm::Constant *makeThunk(Context &X, llvm::Function &F, const Signature &S);
 // signature.cc: the parts common to all thunks: the function itself, the call of F in it, and the store of the result
 // in the first cell of `Out`.
 llvm::Function *newThunk(Context &X, llvm::Function &F, llvm::FunctionType *Type, llvm::StringRef Prefix);
-llvm::CallBase *callOf(Context &X, llvm::IRBuilder<> &B, llvm::Function &F, llvm::Function &Thunk, llvm::ArrayRef<llvm::Value *> Args);
+llvm::CallBase *callOf(Context &X, llvm::IRBuilder<> &B, llvm::Function &F, llvm::Function &Thunk,
+                       llvm::ArrayRef<llvm::Value *> Args);
 void storeResult(Context &X, llvm::IRBuilder<> &B, llvm::CallBase *Call, llvm::Value *Out);
 
 // frame.cc: planFrame assigns the offsets of the parameters in a frame; makeFrameThunk emits the thunk that calls F

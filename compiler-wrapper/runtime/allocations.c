@@ -1,10 +1,11 @@
-/* Memory that an evaluation allocates and does not free. A function that makes an object returns it, and a process makes millions of
- * evaluations. So it comes from an arena (arena.c), which the fuzzer clears before the next evaluation. Where variables keep addresses
- * from one evaluation to the next there is none, and what the C library gives is listed instead.
+/* Frees the memory that an evaluation allocates and does not free. A function that creates an object returns it, and a
+ * process makes millions of evaluations. So the memory comes from an arena (arena.c), which the fuzzer clears before
+ * the next evaluation. If variables keep addresses from one evaluation to the next there is no arena, and the
+ * allocations of the C library are listed instead.
  *
- * Only calls from the code of the target file count (`--wrap`, src/link.rs): what the C library allocates for itself it may still need in
- * later evaluations. What the C library frees, moves or keeps of the target's memory is taken off the list, and gets memory of the C
- * library's own in place of the arena's.
+ * Only calls from the code of the target file count (`--wrap`, src/link.rs): later evaluations may still need what the
+ * C library allocates for itself. If the C library frees, moves or keeps memory of the target, the memory is removed
+ * from the list, and memory of the arena is replaced by memory of the C library.
  *
  * The list is a set: open addressing with linear probing (Knuth, TAOCP 3, Sect. 6.4, Algorithms L and R). */
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* The fuzzer restores other sections (target/src/program/state.rs). */
+/* A section that the fuzzer does not restore, unlike other sections (target/src/program/state.rs). */
 #define KEPT __attribute__((section("pen_allocations")))
 
 enum { FEWEST_SLOTS = 64 };
@@ -27,7 +28,8 @@ static size_t n_listed KEPT = 0;
 
 #include "arena.c"
 
-/* Threads of the target may allocate, too. An evaluation that is ended within these functions leaves it locked; see release. */
+/* Threads of the target may allocate, too. An evaluation that ends within these functions leaves it locked; see
+ * release. */
 static int locked KEPT = 0;
 
 extern void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t);
@@ -44,16 +46,18 @@ static void lock(void) {
 
 static void unlock(void) { __atomic_store_n(&locked, 0, __ATOMIC_RELEASE); }
 
-static size_t home_of(const void *p, struct slots s) { return ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (s.n - 1); }
+static size_t home_of(const void *p, struct slots s) {
+  return ((uintptr_t)p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (s.n - 1);
+}
 
-/* The slot that holds `p`, or the free one where it belongs. There is a free one. */
+/* The slot that holds `p`, or the free one where it belongs. There must be a free slot. */
 static size_t slot_of(const void *p, struct slots s) {
   size_t i = home_of(p, s);
   while (s.at[i] && s.at[i] != p) i = (i + 1) & (s.n - 1);
   return i;
 }
 
-/* Has the set room for one more? It is at most half full. */
+/* Whether the set has room for one more. It is at most half full. */
 static int has_room(void) {
   if (n_listed < slots.n / 2) return 1;
   struct slots more = {NULL, slots.n ? 2 * slots.n : FEWEST_SLOTS};
@@ -79,7 +83,7 @@ static void *listed(void *p) {
   return p;
 }
 
-/* Moves what lies behind the free slot `hole` to where a search finds it. */
+/* Moves the entries after the free slot `hole` to where a search finds them. */
 static void close_hole(size_t hole) {
   size_t mask = slots.n - 1;
   for (size_t i = (hole + 1) & mask; slots.at[i]; i = (i + 1) & mask) {
@@ -90,7 +94,7 @@ static void close_hole(size_t hole) {
   }
 }
 
-/* Was it on the list? */
+/* Removes `p` from the list. Returns whether it was on the list. */
 static int unlisted(const void *p) {
   if (!p || !n_listed) return 0;
   lock();
@@ -131,7 +135,7 @@ static void release(uint32_t how) {
   unlock();
 }
 
-/* Memory of the arena; null without it. */
+/* Memory of the arena; null if there is no arena. */
 static void *taken(size_t size) {
   if (!arena.at || !__pen_state.stop) return NULL;
   lock();
@@ -189,7 +193,7 @@ HIDDEN void *__wrap_realloc(void *p, size_t size) {
   }
   int was = unlisted(p);
   void *moved = __real_realloc(p, size);
-  /* Without room for it, the old one stays. */
+  /* If the list has no room for it, the old one stays. */
   if (moved) return listed(moved);
   if (was && size) listed(p);
   return NULL;
@@ -214,7 +218,7 @@ HIDDEN char *__wrap_strndup(const char *text, size_t n) {
 
 HIDDEN char *__wrap_strdup(const char *text) { return __wrap_strndup(text, SIZE_MAX); }
 
-/* The same block from the C library. */
+/* Copies a block to memory of the C library. */
 static void *moved_out(void *p) {
   size_t room = arena_room(p);
   void *moved = __real_malloc(room);
@@ -231,12 +235,15 @@ HIDDEN ssize_t __wrap_getdelim(char **line, size_t *size, int end, FILE *from) {
   return n;
 }
 
-/* What <stdio.h> makes of getline. */
-HIDDEN ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *from) { return __wrap_getdelim(line, size, end, from); }
+/* The name by which <stdio.h> calls getdelim. */
+HIDDEN ssize_t __wrap___getdelim(char **line, size_t *size, int end, FILE *from) {
+  return __wrap_getdelim(line, size, end, from);
+}
 
 HIDDEN ssize_t __wrap_getline(char **line, size_t *size, FILE *from) { return __wrap_getdelim(line, size, '\n', from); }
 
-/* The C library keeps these. What it keeps of the arena must outlive it: a copy of a text, and a buffer of its own. */
+/* The C library keeps these addresses. Memory of the arena must outlive it: the C library gets a copy of a text, and a
+ * buffer of its own. */
 HIDDEN int __wrap_putenv(char *text) {
   if (in_arena(text)) text = moved_out(text);
   unlisted(text);
@@ -250,12 +257,14 @@ HIDDEN int __wrap_setvbuf(FILE *file, char *buffer, int mode, size_t size) {
 
 HIDDEN void __wrap_setbuf(FILE *file, char *buffer) { __wrap_setvbuf(file, buffer, buffer ? _IOFBF : _IONBF, BUFSIZ); }
 
-/* `operator new` and `operator delete` of the target's own code. The C++ library keeps what it allocates itself. */
+/* `operator new` and `operator delete` of the target's own code. Allocations of the C++ library itself are not listed.
+ */
 extern __attribute__((weak)) void *__real__Znwm(size_t), *__real__Znam(size_t);
-extern __attribute__((weak)) void __real__ZdlPv(void *), __real__ZdlPvm(void *, size_t), __real__ZdaPv(void *), __real__ZdaPvm(void *, size_t);
+extern __attribute__((weak)) void __real__ZdlPv(void *), __real__ZdlPvm(void *, size_t), __real__ZdaPv(void *),
+    __real__ZdaPvm(void *, size_t);
 extern WEAK_HIDDEN const uint8_t __ehdr_start[], _edata[];
 
-/* A program with an operator of its own keeps it. */
+/* Whether the program defines its own operator, which it keeps. */
 static int is_own(void *(*operator_new)(size_t)) {
   return (uintptr_t)operator_new - (uintptr_t)__ehdr_start < (uintptr_t)_edata - (uintptr_t)__ehdr_start;
 }

@@ -1,18 +1,19 @@
-/* Memory of one evaluation, apart from that of the process. Code under test writes behind its blocks and frees what it does not own. With
- * blocks of its own, that leaves the fuzzer's heap whole, and the memory of the next evaluation is that of a new process: zeros, at the
- * same addresses.
+/* The memory of one evaluation, separate from that of the process. Code under test writes beyond its blocks and frees
+ * memory that it does not own. With separate blocks, this does not damage the fuzzer's heap, and the memory of the next
+ * evaluation is that of a new process: zeros, at the same addresses.
  *
- * Blocks are taken from the front of the arena; freed ones go to a list of their size (segregated fits: Wilson et al., IWMM 1995). Each has
- * a header that is checked when it or the block before it is freed: a damaged one ends the evaluation by abort(), as in the C library. The
- * fuzzer takes all of it back before the next evaluation. Without room the C library is asked. */
+ * Blocks are taken from the front of the arena; freed ones go to a list of their size (segregated fits: Wilson et al.,
+ * IWMM 1995). Each has a header that is checked when the block or the block before it is freed. A damaged header ends
+ * the evaluation by abort(), as in the C library. The fuzzer resets the arena before the next evaluation. If the arena
+ * is full, the C library allocates. */
 
 #define ARENA_BYTES ((size_t)32 << 20)
-/* Beyond this the C library has memory that faults behind its end. */
+/* The C library allocates larger blocks, in memory that faults beyond its end. */
 #define LARGEST_BLOCK ((size_t)256 << 10)
-/* Beyond this the pages are given back instead of being cleared. */
+/* If more was used, the pages are returned to the system instead of being cleared. */
 #define MOST_CLEARED ((size_t)1 << 20)
 #define ALIGNMENT 16u
-/* Where `operator delete` passes over addresses (owned.c), behind what the fuzzer maps there first. */
+/* In the range that `operator delete` ignores (owned.c), after the memory that the fuzzer maps there first. */
 #define FIRST_ARENA (FIRST_OWNED + OWNED_BYTES / 2)
 #define MOST_ARENAS 64u
 
@@ -32,7 +33,7 @@ static struct {
   void *freed[N_FINE + N_COARSE];
 } arena KEPT;
 
-/* The list of a size, and the room of its blocks. */
+/* The list for a size, and the capacity of its blocks. */
 static unsigned list_of(size_t size, size_t *room) {
   if (size <= N_FINE * ALIGNMENT) {
     unsigned n = size ? (unsigned)((size - 1) / ALIGNMENT) : 0;
@@ -48,7 +49,7 @@ static int in_arena(const void *p) { return arena.at && (uintptr_t)p - (uintptr_
 
 static int has_state(const struct header *h, uint64_t state) { return h->state == (state ^ (uintptr_t)h); }
 
-/* The header of a block of this state; ends the evaluation if there is none. */
+/* The header of a block in this state; ends the evaluation if there is none. */
 static struct header *checked(void *p, uint64_t state) {
   struct header *h = (struct header *)p - 1;
   size_t place = (uintptr_t)p - (uintptr_t)arena.at;
@@ -56,7 +57,7 @@ static struct header *checked(void *p, uint64_t state) {
   return h;
 }
 
-/* Memory that is not cleared when it was used before in the same evaluation; null without room. */
+/* Allocates memory; not cleared if it was used before in the same evaluation. Null if the arena is full. */
 static void *arena_take(size_t size) {
   size_t room;
   if (size > LARGEST_BLOCK) return NULL;
@@ -93,7 +94,7 @@ static void arena_give(void *p) {
 
 static size_t arena_room(void *p) { return checked(p, IN_USE)->room; }
 
-/* Takes all of it back. */
+/* Frees and clears the whole arena. */
 static void arena_clear(void) {
   if (!arena.used) return;
   if (arena.used > MOST_CLEARED) {
@@ -105,10 +106,10 @@ static void arena_clear(void) {
   memset(arena.freed, 0, sizeof arena.freed);
 }
 
-/* Each target of a process has its own. Without one the C library is asked as before. */
+/* Maps the arena. Each target of a process has its own. If that fails, the C library allocates. */
 static void arena_begin(void) {
   for (unsigned i = 0; i < MOST_ARENAS && !arena.mapped; i++) {
-    void *wish = (void *)(uintptr_t)(FIRST_ARENA + i * (ARENA_BYTES + 4096)); /* an access behind the end faults */
+    void *wish = (void *)(uintptr_t)(FIRST_ARENA + i * (ARENA_BYTES + 4096)); /* an access beyond the end faults */
     void *p = mmap(wish, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == wish) {
       arena.mapped = p;

@@ -1,4 +1,5 @@
-/* The operands of the comparisons at armed sites, for a search that measures how they depend on the arguments. Part of pen.c.
+/* The operands of the comparisons at armed sites, for a search that measures how they depend on the arguments. Part of
+ * pen.c.
  *
  * Integer arithmetic only, so that no exception is raised. */
 

@@ -1,20 +1,22 @@
-/* Vectors of decisions: which conditions of an expression of `&&` and `||` an evaluation of it has found true and false. Part of
- * pen.c.
+/* Vectors of decisions: the conditions of an expression of `&&` and `||` that an evaluation of it has found true and
+ * false. Part of pen.c.
  *
- * Each evaluation of the expression within a run counts. A vector that is wanted or tracked has the distance of the first
- * condition that differs from it: first by the number of conditions that are missing behind it, then by its branch distance. */
+ * Each evaluation of the expression within a run counts. A vector that is wanted or tracked has the distance of the
+ * first condition that differs from it: first by the number of missing conditions after it, then by its branch
+ * distance. */
 
-/* Of the bits of a distance below 2^63, those for the condition that differs; the number of missing conditions is above. */
+/* The bits of a distance below 2^63 for the condition that differs; the number of missing conditions is above them. */
 #define VECTOR_BITS 56
 
-/* Evaluations of decisions that are interrupted by recursion at the same time. Those beyond are not recorded. */
+/* The maximum number of evaluations of decisions that are interrupted by recursion at the same time. Further ones are
+ * not recorded. */
 #define MOST_SAVED 64
 
 static struct saved_walk {
   struct pen_walk *place, walk;
 } saved_walks[MOST_SAVED];
 
-/* A recursive evaluation of the same decision may end before the outer one goes on. */
+/* A recursive evaluation of the same decision may end before the outer one continues. */
 static void begin_walk(struct pen_walk *walk) {
   if (walk->node && __pen_state.n_walks < MOST_SAVED)
     saved_walks[__pen_state.n_walks++] = (struct saved_walk){walk, *walk};
@@ -27,7 +29,7 @@ static void end_walk(struct pen_walk *walk) {
   *walk = saved_walks[--__pen_state.n_walks].walk;
 }
 
-/* The number of conditions that the vector has from this one on; `vector` is its number among the ways from there. */
+/* The number of conditions of the vector from this one on; `vector` is its number among the ways from there. */
 static uint64_t conditions_from(const struct pen_decision *decision, uint32_t number, uint32_t vector) {
   uint64_t n = 0;
   for (; number < decision->n_nodes; n++) {
@@ -39,14 +41,15 @@ static uint64_t conditions_from(const struct pen_decision *decision, uint32_t nu
   return n;
 }
 
-/* The ways from a condition on. */
+/* The number of ways from a condition on. */
 static uint32_t ways_from(const struct pen_decision *decision, uint32_t number) {
   uint32_t n = 1;
   for (; number < decision->n_nodes; number = decision->nodes[number].next_false) n += decision->nodes[number].on_true;
   return n;
 }
 
-/* The vectors that agree with the evaluation so far, and not with this condition, whose distance to the other outcome is d. */
+/* Updates the vectors that agree with the evaluation up to this condition and differ in it; d is the distance to its
+ * other outcome. */
 static void miss_vectors(const struct pen_decision *decision, uint32_t first, uint32_t number, uint64_t d) {
   const uint8_t need_distance = PEN_WANT | PEN_TRACK;
   d = compressed(d + (d == 0), VECTOR_BITS);

@@ -1,7 +1,9 @@
-/* Branch distances of integers, of floats, of classes of floats, and of conditions with several comparisons. Part of pen.c.
+/* Branch distances of integers, of floats, of classes of floats, and of conditions with several comparisons. Part of
+ * pen.c.
  *
- * In the exact metric (PEN_ULP) all of it is integer arithmetic, so that no floating-point exception is raised. The metric
- * PEN_SQUARED is CoverMe's (Def. 4.1); its distances are doubles >= 0, kept as their bits, which order like the doubles. */
+ * In the exact metric (PEN_ULP) all computations are integer arithmetic, so that no floating-point exception is raised.
+ * The metric PEN_SQUARED is CoverMe's (Def. 4.1); its distances are doubles >= 0, stored as their bits, which have the
+ * order of the doubles. */
 
 HIDDEN struct pen_pair __pen_pair;
 
@@ -105,8 +107,8 @@ static struct pen_pair icmp(uint32_t predicate, uint64_t a, uint64_t b) {
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
-/* A float as a point on the ULP line of its format, where neighbouring floats are 1 apart. Both zeros are at 0, and each NaN is
- * beyond the infinity of its sign. */
+/* A float as a point on the ULP line of its format, where neighbouring floats are 1 apart. Both zeros are at 0, and
+ * each NaN is beyond the infinity of its sign. */
 struct ulp_point {
   int64_t position;
   int64_t infinity; /* the position of +infinity */
@@ -126,9 +128,9 @@ static struct ulp_point point_of_float(float x) {
   return (struct ulp_point){bits >> 31 ? -magnitude : magnitude, 0x7f800000, x};
 }
 
-/* From the upper 64 bits of a float of 80 or 128 bits: the sign, 15 bits of exponent, then the fraction. In the format of
- * 80 bits the leading one of the significand comes before the fraction. Integer arithmetic only, so that no exception is
- * raised. */
+/* The point of a float of 80 or 128 bits, from its upper 64 bits: the sign, 15 bits of exponent, then the fraction. In
+ * the format of 80 bits the leading one of the significand comes before the fraction. Integer arithmetic only, so that
+ * no exception is raised. */
 static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
   int64_t magnitude = (int64_t)(upper & INT64_MAX);
   struct ulp_point p = {upper >> 63 ? -magnitude : magnitude, bits == 80 ? 0x7fff800000000000 : 0x7fff000000000000, 0};
@@ -140,7 +142,9 @@ static struct ulp_point point_of_wide(uint64_t upper, uint32_t bits) {
 }
 
 /* The number of floats between two positions. */
-INLINE uint64_t ulps_between(int64_t a, int64_t b) { return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b; }
+INLINE uint64_t ulps_between(int64_t a, int64_t b) {
+  return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+}
 
 /* The number of floats from the infinity to this NaN; 0 for a number. */
 static uint64_t beyond_infinity(struct ulp_point p) {
@@ -160,8 +164,8 @@ static uint64_t nan_distance(uint64_t beyond) {
   return __pen_state.metric == PEN_SQUARED ? as_bits(0x1.fffffffffffffp1023) : beyond;
 }
 
-/* The pair of an ordered `a REL b`. If an operand is NaN the relation is false, and the distance to true is that to numbers
- * plus that of the clamped operands. */
+/* The pair of an ordered `a REL b`. If an operand is NaN the relation is false, and the distance to true is that to
+ * numbers plus that of the clamped operands. */
 static struct pen_pair ordered(enum relation rel, struct ulp_point a, struct ulp_point b) {
   uint64_t beyond = add_sat(beyond_infinity(a), beyond_infinity(b));
   int64_t position_a = clamped(a), position_b = clamped(b);
@@ -185,7 +189,8 @@ static struct pen_pair is_ordered(struct ulp_point a, struct ulp_point b) {
     p.to_true = nan_distance(beyond);
     return p;
   }
-  int64_t magnitude_a = a.position < 0 ? -a.position : a.position, magnitude_b = b.position < 0 ? -b.position : b.position;
+  int64_t magnitude_a = a.position < 0 ? -a.position : a.position,
+          magnitude_b = b.position < 0 ? -b.position : b.position;
   int64_t largest = magnitude_a > magnitude_b ? magnitude_a : magnitude_b;
   p.to_false = nan_distance((uint64_t)(a.infinity + 1 - largest));
   return p;
@@ -223,13 +228,15 @@ static struct pen_pair fcmp32(uint32_t predicate, float a, float b) {
   return floats(predicate, point_of_float(a), point_of_float(b));
 }
 
-/* What the code below assumes about the numbers of the predicates. */
+/* The assumptions of the code below about the numbers of the predicates. */
 _Static_assert(PEN_ICMP_EQ < PEN_ICMP_NE && PEN_ICMP_NE < PEN_ICMP_UGT, "equality comes before the orders");
 _Static_assert(PEN_ICMP_UGT == (PEN_ICMP_UGT & ~PEN_ICMP_ORDER) + (PEN_ICMP_SGT & PEN_ICMP_ORDER) &&
-                   PEN_ICMP_UGE == PEN_ICMP_UGT + 1 && PEN_ICMP_ULT == PEN_ICMP_UGT + 2 && PEN_ICMP_ULE == PEN_ICMP_UGT + 3 &&
-                   PEN_ICMP_SGE == PEN_ICMP_SGT + 1 && PEN_ICMP_SLT == PEN_ICMP_SGT + 2 && PEN_ICMP_SLE == PEN_ICMP_SGT + 3,
+                   PEN_ICMP_UGE == PEN_ICMP_UGT + 1 && PEN_ICMP_ULT == PEN_ICMP_UGT + 2 &&
+                   PEN_ICMP_ULE == PEN_ICMP_UGT + 3 && PEN_ICMP_SGE == PEN_ICMP_SGT + 1 &&
+                   PEN_ICMP_SLT == PEN_ICMP_SGT + 2 && PEN_ICMP_SLE == PEN_ICMP_SGT + 3,
                "signed and unsigned orders have the same lowest bits");
-_Static_assert(!(PEN_ICMP_UGT & PEN_ICMP_OR_EQUAL) && !(PEN_ICMP_ULT & PEN_ICMP_OR_EQUAL), "> and < have that bit clear");
+_Static_assert(!(PEN_ICMP_UGT & PEN_ICMP_OR_EQUAL) && !(PEN_ICMP_ULT & PEN_ICMP_OR_EQUAL),
+               "> and < have that bit clear");
 #define IS_CASES(predicate, cases) _Static_assert((predicate) == (cases), "the sum of the cases in which it holds")
 IS_CASES(PEN_FCMP_OGE, PEN_FCMP_GREATER | PEN_FCMP_EQUAL);
 IS_CASES(PEN_FCMP_OLE, PEN_FCMP_LESS | PEN_FCMP_EQUAL);
@@ -239,16 +246,16 @@ IS_CASES(PEN_FCMP_ULT, PEN_FCMP_UNORDERED | PEN_FCMP_LESS);
 IS_CASES(PEN_FCMP_ULE, PEN_FCMP_UNORDERED | PEN_FCMP_LESS | PEN_FCMP_EQUAL);
 IS_CASES(PEN_FCMP_UGT, PEN_FCMP_UNORDERED | PEN_FCMP_GREATER);
 
-/* Equality and inequality have no signedness; their operands are compared as signed integers. A macro: with an inline function
- * clang 22 generates other code for the hot entries. */
+/* Equality and inequality have no signedness; their operands are compared as signed integers. A macro: with an inline
+ * function clang 22 generates other code for the hot entries. */
 #define IS_UNSIGNED(predicate) ((predicate) >= PEN_ICMP_UGT && (predicate) <= PEN_ICMP_ULE)
 
-/* The distance of a comparison, which holds or not, to the other truth value; in the exact metric only. It equals that of
- * `icmp`, and needs neither calls nor floating-point registers. */
+/* The distance of a comparison with the truth value `holds` to the other truth value; in the exact metric only. It
+ * equals that of `icmp`, and needs neither calls nor floating-point registers. */
 INLINE uint64_t exact_icmp(uint32_t predicate, uint64_t a, uint64_t b, int holds) {
   int less = IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
   uint64_t gap = smaller(less ? b - a : a - b, MAX_DISTANCE);
-  /* For >= and <= that hold, and < and > that do not, equality is not enough. */
+  /* Equality is not sufficient for >= and <= that hold, and for < and > that do not. */
   gap += predicate > PEN_ICMP_NE && (predicate & PEN_ICMP_OR_EQUAL) == holds;
   return smaller(gap + (gap == 0), MAX_DISTANCE);
 }
@@ -288,7 +295,8 @@ KEEPS_REGISTERS void __pen_fcmp32(struct pen_pair *result, uint32_t predicate, f
   *result = fcmp32(predicate, a, b);
 }
 
-KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b, uint32_t bits) {
+KEEPS_REGISTERS void __pen_fcmp_wide(struct pen_pair *result, uint32_t predicate, uint64_t a, uint64_t b,
+                                     uint32_t bits) {
   *result = floats(predicate, point_of_wide(a, bits), point_of_wide(b, bits));
 }
 
@@ -305,14 +313,18 @@ static const uint32_t classes[6][2] = {
  * `mask`. The two zeros are different floats here. */
 static uint64_t to_classes(uint64_t bits, uint32_t width, uint32_t mask) {
   uint32_t fraction = width == 64 ? 52 : 23;
-  uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction, quiet = infinity | 1ull << (fraction - 1);
+  uint64_t sign = 1ull << (width - 1), infinity = (sign - 1) >> fraction << fraction,
+           quiet = infinity | 1ull << (fraction - 1);
   uint64_t from[7] = {0, 1, 1ull << fraction, infinity, infinity + 1, quiet, sign};
   uint64_t magnitude = bits & (sign - 1), best = MAX_DISTANCE;
   for (int other = 0; other < 2; other++)
     for (int i = 0; i < 6; i++) {
       if (!(mask & classes[i][!!(bits & sign) ^ other])) continue;
       uint64_t low = from[i], high = from[i + 1] - 1;
-      uint64_t d = other ? magnitude + 1 + low : magnitude < low ? low - magnitude : magnitude > high ? magnitude - high : 0;
+      uint64_t d = other              ? magnitude + 1 + low
+                   : magnitude < low  ? low - magnitude
+                   : magnitude > high ? magnitude - high
+                                      : 0;
       best = smaller(best, d);
     }
   return best;
@@ -346,8 +358,8 @@ KEEPS_REGISTERS void __pen_or(struct pen_pair *result, uint64_t at, uint64_t af,
   store_sum(&result->to_false, af, bf);
 }
 
-/* A condition that is no comparison; `truth` has the bits of enum pen_opaque_flag. If its value was decided on the way
- * here, the comparisons on other ways have distances, and these must count as closer. */
+/* A condition that is no comparison; `truth` has the bits of enum pen_opaque_flag. If the path to it decided its value,
+ * the comparisons on other paths have distances, and these must count as closer. */
 KEEPS_REGISTERS void __pen_opaque(struct pen_pair *result, uint32_t truth) {
   uint64_t away = truth & PEN_OPAQUE_DECIDED && __pen_state.metric != PEN_SQUARED ? MAX_DISTANCE : least_distance();
   *result = (struct pen_pair){truth & PEN_OPAQUE_TRUE ? 0 : away, truth & PEN_OPAQUE_TRUE ? away : 0};

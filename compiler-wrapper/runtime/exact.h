@@ -1,11 +1,11 @@
-/* Finite floats as integers times powers of two: the exact result of an operation, to compare with the rounded one. Part of
- * pen.c.
+/* Finite floats as integers times powers of two: the exact result of an operation, to compare with the rounded one.
+ * Part of pen.c.
  *
- * Integer arithmetic only, so that the exception flags of the program stay as they are. */
+ * Integer arithmetic only, so that the exception flags of the program do not change. */
 
 typedef unsigned __int128 u128;
 
-/* Float or double. */
+/* The format float or double. */
 struct format {
   uint64_t sign;         /* its bit */
   uint64_t infinity;     /* bits */
@@ -19,26 +19,26 @@ INLINE struct format format_of(int single) {
                 : (struct format){UINT64_C(1) << 63, 0x7ff0000000000000, UINT64_C(1) << 52, 52, 1023};
 }
 
-/* The bits without the sign: the number of floats between 0 and it. */
+/* The bits without the sign: the number of floats between 0 and the float. */
 INLINE uint64_t magnitude_of(struct format f, uint64_t bits) { return bits & (f.sign - 1); }
 INLINE int is_negative(struct format f, uint64_t bits) { return !!(bits & f.sign); }
 INLINE int is_finite(struct format f, uint64_t bits) { return magnitude_of(f, bits) < f.infinity; }
 
-/* Its position on the ULP line; both zeros are at 0. */
+/* The position on the ULP line; both zeros are at 0. */
 INLINE int64_t position_of(struct format f, uint64_t bits) {
   int64_t magnitude = (int64_t)magnitude_of(f, bits);
   return is_negative(f, bits) ? -magnitude : magnitude;
 }
 
-/* significand * 2^exponent; the significand is odd, or 0. */
+/* The value significand * 2^exponent; the significand is odd, or 0. */
 struct exact {
   u128 significand;
   int64_t exponent;
   int negative;
-  int too_wide; /* the number has more bits than fit, so it is no float; the last bit here stands for all missing bits */
+  int too_wide; /* the number has more bits than fit, so it is no float; the last bit represents all missing bits */
 };
 
-/* The number of bits up to the highest one that is set. */
+/* The number of bits up to the highest bit set. */
 INLINE int bits_of(u128 v) {
   uint64_t high = (uint64_t)(v >> 64), low = (uint64_t)v;
   return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
@@ -51,7 +51,7 @@ INLINE struct exact exact_of(u128 significand, int64_t exponent, int negative) {
   return (struct exact){significand >> zeros, exponent + zeros, negative, 0};
 }
 
-/* Of a finite float. */
+/* Converts a finite float. */
 INLINE struct exact exact_float_of(struct format f, uint64_t bits) {
   uint64_t magnitude = magnitude_of(f, bits), significand = magnitude & (f.least_normal - 1);
   int64_t exponent = (int64_t)(magnitude >> f.fraction);
@@ -106,7 +106,8 @@ static uint64_t widened(struct format f, uint64_t bits) {
   uint64_t magnitude = magnitude_of(f, bits), sign = (uint64_t)is_negative(f, bits) << 63;
   if (magnitude == 0) return sign;
   if (magnitude >= f.infinity) return sign | 0x7ff0000000000000 | (magnitude - f.infinity) << 29;
-  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0; /* a subnormal float is a normal double */
+  /* A subnormal float is a normal double. */
+  int shift = magnitude < f.least_normal ? __builtin_clzll(magnitude) - 40 : 0;
   uint64_t exponent = (magnitude < f.least_normal ? 1 - (uint64_t)shift : magnitude >> 23) + 1023 - 127;
   return sign | exponent << 52 | (magnitude << shift & 0x7fffff) << 29;
 }

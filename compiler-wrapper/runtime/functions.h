@@ -1,12 +1,13 @@
-/* The functions of <math.h> that are sites with -fpen-exceptions; domains and ranges as in Ariadne (Barr et al., POPL 2013).
+/* The functions of <math.h> that are sites with -fpen-exceptions; domains and ranges as in Ariadne (Barr et al., POPL
+ * 2013).
  *
  * One line for each, which both pass and runtime read:
  *   FUNCTION(enum pen_operation, name, operands, exceptions, region where it is invalid, region where it has a pole)
- * The name is that of the function of double; the function of float has an f behind it, and that of long double is no site.
- * Operands: D is a float, I is an integer. Exceptions: O overflow, U underflow, Z divide-by-zero, V invalid. Inexact is left
- * out, because it cannot be decided without the exact result. A function that raises nothing for finite operands is listed so
- * that the fuzzer can repeat the computation of a run in higher precision. A new function needs a line here, one in enum
- * pen_operation, and one in its mirror. */
+ * The name is that of the function of double. The function of float has the suffix f; that of long double is no site.
+ * Operands: D is a float, I is an integer. Exceptions: O overflow, U underflow, Z divide-by-zero, V invalid. Inexact is
+ * omitted, because it cannot be decided without the exact result. A function that raises nothing for finite operands is
+ * listed so that the fuzzer can repeat the computation of a run in higher precision. A new function needs a line here,
+ * one in enum pen_operation, and one in its mirror. */
 #ifndef PEN_FUNCTIONS_H
 #define PEN_FUNCTIONS_H
 

@@ -1,4 +1,4 @@
-/* Mutation points: which mutant is on, and by which the original run is infected. */
+/* Mutation points: the active mutant, and the mutants that infect the original run. */
 
 KEEPS_REGISTERS void __pen_mutant(struct pen_pair *result, const uint8_t *actions, uint32_t n) {
   uintptr_t at = (uintptr_t)__pen_state.mutant - (uintptr_t)actions;
@@ -15,7 +15,7 @@ static int is_nan(uint64_t bits, uint32_t floats) {
   return floats == 32 && (uint32_t)bits << 1 > 0xffu << 24;
 }
 
-/* Of other values than truth values nothing shows how near the operands are to those for which the values differ. */
+/* For values other than truth values, no distance between the operands and a difference of the values is known. */
 KEEPS_REGISTERS void __pen_on_mutated(const uint8_t *action, uint64_t original, uint64_t mutated, uint32_t floats) {
   int same = original == mutated || (is_nan(original, floats) && is_nan(mutated, floats));
   __pen_on_mutant(action, same);

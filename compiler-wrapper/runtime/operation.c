@@ -1,10 +1,11 @@
-/* Armed floating-point operations: the exceptions that an operation raises for finite operands, and the distances to the
- * others. Part of pen.c.
+/* Armed floating-point operations: the exceptions that an operation raises for finite operands, and the distances to
+ * the others. Part of pen.c.
  *
- * Integer arithmetic on the bits of operands and result, so that no exception flag of the program changes. */
+ * Integer arithmetic on the bits of operands and result, so that the exception flags of the program do not change. */
 #include "functions.h"
 
-/* The distance of an operation with an operand that is NaN or infinite, which only propagates. It is the largest one. */
+/* The largest distance: that of an operation with an operand that is NaN or infinite, which the operation only
+ * propagates. */
 #define NON_FINITE_OPERANDS (UINT64_C(1) << 63)
 
 /* One execution of an operation. */
@@ -53,10 +54,11 @@ static struct exact operand(const struct operation *op, int i) {
   return exact_of(negative ? -op->operand[i] : op->operand[i], 0, negative);
 }
 
-/* Scaling by more than 2^(2^20) overflows or underflows for every operand; a larger exponent could overflow in a sum. */
+/* Scaling by more than 2^(2^20) overflows or underflows for every operand; a larger exponent could overflow in a
+ * sum. */
 #define MAX_SHIFT (INT64_C(1) << 20)
 
-/* The exact result of an operation that is a sum or a product. For a quotient or a root, the first operand, to be compared with
+/* The exact result of a sum or a product. For a quotient or a root, the first operand, to be compared with
  * `comparable_result`. */
 static struct exact unrounded(const struct operation *op) {
   struct exact a = operand(op, 0), b;
@@ -77,7 +79,7 @@ static struct exact unrounded(const struct operation *op) {
   }
 }
 
-/* The result in a form that can be compared with `unrounded`: a quotient times the divisor, a root squared. */
+/* The rounded result in a form that can be compared with `unrounded`: a quotient times the divisor, a root squared. */
 static struct exact comparable_result(const struct operation *op, struct exact result) {
   if (op->operation == PEN_DIVIDE) return exact_product(result, operand(op, 1));
   return op->operation == PEN_SQRT ? exact_product(result, result) : result;
@@ -92,7 +94,7 @@ static int has_exact_result(const struct operation *op) {
   }
 }
 
-/* For finite operands that are no pole. */
+/* Whether the result is inexact, for finite operands that are no pole. */
 static int is_inexact(const struct operation *op) {
   if (!is_finite(op->out, op->result)) return magnitude_of(op->out, op->result) == op->out.infinity;
   return !is_equal(unrounded(op), comparable_result(op, exact_float_of(op->out, op->result)));
@@ -100,13 +102,14 @@ static int is_inexact(const struct operation *op) {
 
 /* ---- overflow and underflow -------------------------------------------------------------------------------------- */
 
-/* The distance of `a / 0` to an overflow. A divisor beside 0 overflows if the dividend is large enough, so it is the number
- * of floats from the dividend to the smallest one that overflows when it is divided by the smallest float, and 1 for the
- * divisor. */
+/* The distance of `a / 0` to an overflow. A divisor next to 0 overflows if the dividend is large enough. So the
+ * distance is the number of floats from the dividend to the smallest one that overflows when divided by the smallest
+ * float, plus 1 for the divisor. */
 static uint64_t dividend_to_overflow(const struct operation *op) {
   if (op->operation != PEN_DIVIDE) return 1;
   uint64_t magnitude = magnitude_of(op->in, op->operand[0]);
-  uint64_t least = (uint64_t)(op->in.bias + 1 - op->in.fraction + 1) << op->in.fraction; /* 2^(1024 - 1074), 2^(128 - 149) */
+  uint64_t least = (uint64_t)(op->in.bias + 1 - op->in.fraction + 1) << op->in.fraction; /* 2^(1024 - 1074), 2^(128 -
+                                                                                            149) */
   return magnitude < least ? least - magnitude + 1 : 1;
 }
 
@@ -128,8 +131,8 @@ static uint64_t to_overflow(const struct operation *op) {
   return op->out.infinity - magnitude;
 }
 
-/* Whether a result that is the least normal number was tiny (IEEE 754, Sect. 7.5): x86-64 detects tininess after rounding
- * with an unlimited exponent, other machines before rounding. Rounding is to nearest. */
+/* Whether a result that is the least normal number was tiny (IEEE 754, Sect. 7.5): x86-64 detects tininess after
+ * rounding with an unlimited exponent, other machines before rounding. Rounding is to nearest. */
 static int was_tiny(const struct operation *op) {
   if (!has_exact_result(op)) return 0;
 #if defined(__x86_64__)
@@ -142,7 +145,7 @@ static int was_tiny(const struct operation *op) {
   return is_smaller(unrounded(op), comparable_result(op, limit));
 }
 
-/* Whether the result is 0 because an operand is: that is no underflow. */
+/* Whether the result is 0 because an operand is 0, which is no underflow. */
 static int is_zero_of_zero(const struct operation *op) {
   int zero = magnitude_of(op->in, op->operand[0]) == 0;
   if (op->operation == PEN_MULTIPLY) return zero || magnitude_of(op->in, op->operand[1]) == 0;
@@ -153,7 +156,8 @@ static int is_zero_of_zero(const struct operation *op) {
 
 static int is_integer(struct format f, uint64_t bits) { return exact_float_of(f, bits).exponent >= 0; }
 
-/* Whether a power is exact: powers of 2, and powers with a whole exponent that fit. Roots of squares count as inexact. */
+/* Whether a power is exact: powers of 2, and powers with a whole exponent that fit. Roots of squares count as
+ * inexact. */
 static int is_exact_power(const struct operation *op) {
   struct exact x = exact_float_of(op->in, op->operand[0]), y = exact_float_of(op->in, op->operand[1]);
   struct exact r = exact_float_of(op->out, op->result);
@@ -184,7 +188,9 @@ static uint64_t to_underflow(const struct operation *op) {
 /* ---- domains and poles ------------------------------------------------------------------------------------------- */
 
 /* The distance to the first float below `bound`. */
-static uint64_t below(int64_t position, int64_t bound) { return position < bound ? 0 : ulps_between(position, bound) + 1; }
+static uint64_t below(int64_t position, int64_t bound) {
+  return position < bound ? 0 : ulps_between(position, bound) + 1;
+}
 
 /* The distance to the nearest integer up to `last`, which is 0 or -1. */
 static uint64_t to_integers(struct format f, uint64_t bits, int last) {
@@ -192,7 +198,8 @@ static uint64_t to_integers(struct format f, uint64_t bits, int last) {
   if (position >= 0) return ulps_between(position, last == 0 ? 0 : minus_one);
   uint64_t to_minus_one = ulps_between(position, minus_one);
   if (position > minus_one) return last == 0 ? smaller(ulps_between(position, 0), to_minus_one) : to_minus_one;
-  int scale = f.fraction - (int)((magnitude_of(f, bits) >> f.fraction) - (uint64_t)f.bias); /* bits below the units digit */
+  int scale = f.fraction - (int)((magnitude_of(f, bits) >> f.fraction) - (uint64_t)f.bias); /* bits below the units
+                                                                                               digit */
   if (scale <= 0) return 0;
   uint64_t step = UINT64_C(1) << scale, rest = bits & (step - 1); /* from one integer to the next */
   return smaller(rest, step - rest);
@@ -237,8 +244,8 @@ static uint64_t to_pole(const struct operation *op) {
 /* The bits of 2^n. */
 static int64_t power_of_two(struct format f, int n) { return (int64_t)(f.bias + n) << f.fraction; }
 
-/* The distance of a conversion to the nearest float whose integer part is outside the range of the integer type. NaN and
- * infinity are outside, too. */
+/* The distance of a conversion to the nearest float whose integer part is outside the range of the integer type. NaN
+ * and infinity are outside, too. */
 static uint64_t to_out_of_range(const struct operation *op) {
   if (!is_finite(op->in, op->operand[0])) return 0;
   int bits = (int)(op->what >> PEN_INTEGER_SHIFT & PEN_INTEGER_MASK), is_signed = op->operation == PEN_TO_SIGNED;
@@ -250,7 +257,8 @@ static uint64_t to_out_of_range(const struct operation *op) {
 }
 
 static uint64_t to_invalid(const struct operation *op) {
-  if (op->operation == PEN_DIVIDE) return add_sat(magnitude_of(op->in, op->operand[0]), magnitude_of(op->in, op->operand[1]));
+  if (op->operation == PEN_DIVIDE)
+    return add_sat(magnitude_of(op->in, op->operand[0]), magnitude_of(op->in, op->operand[1]));
   return distance_to(op, domains[op->operation].invalid);
 }
 
@@ -269,7 +277,7 @@ static uint64_t distance_of(const struct operation *op, int exception) {
   }
 }
 
-/* What the fuzzer reads: floats as bits of doubles. */
+/* An operand as the fuzzer reads it: floats as bits of doubles. */
 static uint64_t reported_operand(const struct operation *op, int i) {
   return i == op->integer_in ? op->operand[i] : widened(op->in, op->operand[i]);
 }
@@ -295,7 +303,7 @@ static void watch(uint32_t branch, const struct operation *op) {
   __pen_state.seen[3] = reported_result(op);
 }
 
-/* Is something to be done at one of the exceptions, beside recording the operation? */
+/* Whether an exception has an action other than recording the operation. */
 static int has_goal(const uint8_t *actions) {
   uint8_t all = 0;
   for (int exception = 0; exception < PEN_EXCEPTIONS; exception++) all |= actions[exception];
@@ -327,11 +335,12 @@ INLINE void exception_missed(const uint8_t *action, uint64_t d) {
   if ((*action & (PEN_LEAD | PEN_STEP)) == PEN_LEAD) approach(action, d);
 }
 
-/* Called after an operation. `what` is the word of enum pen_operation_flag. Operands and result are the bits of floats, or
- * integers extended to 64 bits; operands that the operation does not have are 0.
+/* Called after an operation. `what` is the word of enum pen_operation_flag. Operands and result are the bits of floats,
+ * or integers extended to 64 bits; operands that the operation does not have are 0.
  *
- * The frequent cases are decided here: a sum, product or quotient that is a normal number, so that it raises nothing but
- * inexact; and one whose operands are not finite, as are all in a long loop behind the first such operation. */
+ * The frequent cases are decided here: a sum, product or quotient that is a normal number, so it raises nothing but
+ * inexact; and an operation whose operands are not finite, as all have in a long loop after the first such operation.
+ */
 KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, uint64_t a, uint64_t b, uint64_t c,
                                         uint64_t result) {
   uint32_t operation = what & PEN_OPERATION_MASK;
@@ -348,7 +357,8 @@ KEEPS_REGISTERS void __pen_on_operation(const uint8_t *actions, uint32_t what, u
     return;
   }
   if (!finite) {
-    for (int exception = 0; exception < PEN_INEXACT; exception++) exception_missed(actions + exception, NON_FINITE_OPERANDS);
+    for (int exception = 0; exception < PEN_INEXACT; exception++)
+      exception_missed(actions + exception, NON_FINITE_OPERANDS);
     return;
   }
   exception_missed(actions + PEN_OVERFLOW, f.infinity - magnitude);

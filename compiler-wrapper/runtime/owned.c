@@ -1,9 +1,11 @@
-/* Containers of the C++ library as arguments: the fuzzer lays their elements out in memory of its own, behind which an access faults. A
- * container that grows, or is destroyed, frees them. They must not get to the allocator, which has never seen them.
+/* Containers of the C++ library as arguments. The fuzzer places their elements in its own memory, in which an access
+ * beyond the end faults. A container that grows, or is destroyed, frees them. They must not reach the allocator, which
+ * does not own them.
  *
- * So the target has an `operator delete` that passes over the fuzzer's addresses (fuzzer/executor/src/blocks.rs maps them
- * there), and hands everything else to the one behind it. Code of the C++ library calls it, too: a function of a program replaces the library's. It is weak: a
- * program that defines one keeps its own, and then its containers cannot be freed. */
+ * So the target has an `operator delete` that ignores the fuzzer's addresses (fuzzer/executor/src/blocks.rs maps them
+ * there), and passes all others to the next definition. Code of the C++ library calls it, too, because a function of a
+ * program replaces the library's. It is weak: a program that defines one keeps its own, and then its containers cannot
+ * be freed. */
 
 #define FIRST_OWNED UINT64_C(0x210000000000)
 #define OWNED_BYTES (UINT64_C(1) << 40)
@@ -18,7 +20,8 @@ static delete_function next_delete(const char *name) {
 #else
 #include <dlfcn.h>
 
-/* The C library's `dlsym` needs no other library since glibc 2.34; without, `free` is what `operator delete` does by default. */
+/* Since glibc 2.34 `dlsym` is part of the C library. Without it, `free` is used, which `operator delete` calls by
+ * default. */
 extern __attribute__((weak)) void *dlsym(void *, const char *);
 
 static delete_function next_delete(const char *name) {

@@ -1,26 +1,27 @@
-/* Path reachability (ME, Sect. 4.4.1): each pass of a site with PEN_STEP is compared with the next step of the path. Part
- * of pen.c.
+/* Path reachability (ME, Sect. 4.4.1): each pass of a site with PEN_STEP is compared with the next step of the path.
+ * Part of pen.c.
  *
- * The value of r orders runs first by the number of missing steps, then by the distance to the branch of the next step. So
- * a run that takes more steps is always closer. */
+ * The value of r orders runs first by the number of missing steps, then by the distance to the branch of the next step.
+ * So a run that takes more steps is always closer. */
 
-/* A distance in `bits` bits, in the same order: exact if it is small, in steps of 2^(65 - bits) if it is large. */
+/* Compresses a distance to `bits` bits and keeps the order: exact if it is small, in steps of 2^(65 - bits) if it is
+ * large. */
 static uint64_t compressed(uint64_t d, uint32_t bits) {
   const uint64_t exact = UINT64_C(1) << (bits - 4);
   return d <= exact ? d : exact + ((d - exact) >> (65 - bits));
 }
 
-/* Of the bits below the number of missing steps, those for the levels of the branches that lead to the next step's site. The
+/* The bits below the number of missing steps for the levels of the branches that lead to the next step's site. The
  * levels share the topmost quarter of the values below a step. */
 #define PATH_LEAD_BITS 8
 
-/* Ends a run that has strayed from the path, from which nothing more can be learnt. Called only after some further passes,
- * because ending a run costs more than a few passes. */
+/* Ends a run that has left the path, because it yields no further information. It is called only after some further
+ * passes, because ending a run costs more than a few passes. */
 SLOW void stop_strayed_run(void) {
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_STRAYED, __builtin_return_address(0));
 }
 
-/* A pass without a next step (`at` >= n_path): the path was taken, or there is none, or the run has strayed from it. */
+/* A pass without a next step (`at` >= n_path): the path was taken, or there is none, or the run has left it. */
 INLINE void pass_without_step(uint32_t at) {
   if (at < PEN_STRAYED) return;
   if (at == UINT32_MAX) stop_strayed_run();
@@ -41,7 +42,7 @@ static void set_path_r(uint64_t r, uint32_t branch) {
   __pen_state.last_branch = branch;
 }
 
-/* Now `at` steps match. */
+/* Sets the number of matching steps to `at`. */
 static void set_matched_steps(uint32_t at, uint32_t branch) {
   __pen_state.path_at = at;
   if (at == PEN_STRAYED) return;
@@ -50,7 +51,7 @@ static void set_matched_steps(uint32_t at, uint32_t branch) {
   if (r < __pen_state.r) set_path_r(r, branch);
 }
 
-/* The number of steps that match after `branch` was taken where step `at` was next, and is another branch. */
+/* The number of steps that match after `branch` was taken and is not the branch of the next step `at`. */
 static uint32_t fall_back(uint32_t at, uint32_t branch) {
   for (;;) {
     uint32_t back = __pen_state.back[at];
@@ -94,11 +95,12 @@ SLOW void step_two_way(const uint8_t *actions, uint32_t taken, uint64_t d) {
   }
   const uint8_t *other = actions + (1 - taken);
   if (d == 0) d = 1; /* a branch that is not taken is not at distance 0 */
-  match_pass(branch, __pen_state.path[at] == branch_of(other) ? compressed(d, __pen_state.path_bits) : lead_distance(other, d));
+  match_pass(branch,
+             __pen_state.path[at] == branch_of(other) ? compressed(d, __pen_state.path_bits) : lead_distance(other, d));
 }
 
-/* Handles a pass of a two-way site that takes the next step or has no next step, and has no other action: on a path, nearly all
- * passes. Returns 0 for any other pass. Needs neither calls nor floating-point registers. */
+/* Handles a pass of a two-way site that takes the next step or has no next step, and has no other action: on a path,
+ * nearly all passes. Returns 0 for any other pass. Needs neither calls nor floating-point registers. */
 INLINE int follows_path(const uint8_t *actions, uint32_t taken) {
   if ((actions[taken] & ~PEN_ARMED) != PEN_STEP || __pen_state.passes) return 0;
   uint32_t at = __pen_state.path_at;
@@ -111,7 +113,7 @@ INLINE int follows_path(const uint8_t *actions, uint32_t taken) {
   return 1;
 }
 
-/* In pen.c. */
+/* Defined in switch.c. */
 static uint64_t to_branch(const struct pen_switch *s, uint32_t branch, int64_t value);
 
 /* A pass of a switch. */

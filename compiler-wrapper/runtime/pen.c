@@ -1,9 +1,9 @@
-/* The runtime, which pen-cc links into every target: the state, the branch distances, the tables that the fuzzer loads, and
- * a default main.
+/* The runtime, which pen-cc links into every target: the state, the branch distances, the tables that the fuzzer loads,
+ * and a default main.
  *
  * The pass emits the hook itself inline; the code here runs only at sites that the fuzzer has armed. Every symbol but
- * __pen_tables and `operator delete` is hidden, so that each target file and each shared library has a runtime of its own. It is one translation
- * unit: the entries inline the parts that are hot. */
+ * __pen_tables and `operator delete` is hidden, so that each target file and each shared library has its own runtime.
+ * It is one translation unit: the entries inline the parts that are hot. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "entries.h"
 
@@ -11,18 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* penfuzz identifies code of the runtime by this section: a fault in it is named after the code that called it. */
+/* penfuzz identifies code of the runtime by this section: a fault in it is reported at the code that called it. */
 #pragma clang section text = "pen_runtime"
 
 #define INLINE static __attribute__((always_inline)) inline
-/* The part of an entry that is not hot. It is out of line and preserves the registers by itself, so that the entry saves
+/* The part of an entry that is not hot. It is out of line and preserves the registers itself, so that the entry saves
  * none. */
 #define SLOW static ALL_REGISTERS_KEPT __attribute__((noinline, cold))
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
 
-/* The gate of the SanCov callbacks, 0: they are skipped. Each instrumented module has a weak definition, this one is strong. */
+/* The gate of the SanCov callbacks; 0 skips them. Each instrumented module has a weak definition, this is strong. */
 HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
 
 /* The linker defines the bounds of these sections. They are null if no translation unit has such a section. */
@@ -66,7 +66,7 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
 /* The number of a branch, by its action byte. */
 static uint32_t branch_of(const uint8_t *action) { return (uint32_t)(action - __start_pen_actions); }
 
-/* For a branch with PEN_WANT at the distance d. With PEN_MIN, r stays below the levels of PEN_LEAD. */
+/* Updates r for a branch with PEN_WANT at the distance d. With PEN_MIN, r stays below the levels of PEN_LEAD. */
 static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
   uint64_t before = __pen_state.r;
   uint64_t r = action & PEN_MIN ? smaller(before, smaller(d, INT64_MAX)) : d;
@@ -77,7 +77,7 @@ static void set_r(uint8_t action, uint64_t d, uint32_t branch) {
 
 #include "path.c"
 
-/* For a branch with PEN_LEAD at the distance d. */
+/* Updates r for a branch with PEN_LEAD at the distance d. */
 static void update_lead(uint64_t d, uint32_t branch) {
   if (!__pen_state.lead) return;
   uint64_t r = __pen_state.lead[branch] + compressed(d, PEN_LEAD_BITS);
@@ -86,14 +86,14 @@ static void update_lead(uint64_t d, uint32_t branch) {
   __pen_state.last_branch = branch;
 }
 
-/* A branch or a case, by its number in `improved`, for which this run is the closest so far. */
+/* Lists a branch or a case, by its number in `improved`, because this run is the closest so far. */
 static void list_improved(uint32_t number) {
   if (__pen_state.is_improved[number]) return;
   __pen_state.is_improved[number] = 1;
   __pen_state.improved[__pen_state.n_improved++] = number;
 }
 
-/* For a branch with PEN_TRACK at the distance d. */
+/* Updates the best distance of a branch with PEN_TRACK at the distance d. */
 static void track_best(uint64_t d, uint32_t branch) {
   if (!__pen_state.best || d >= __pen_state.best[branch]) return;
   __pen_state.best[branch] = d;
@@ -110,7 +110,7 @@ static void branch_taken(const uint8_t *action) {
   if (*action & PEN_WANT) set_r(*action, 0, branch);
 }
 
-/* A branch at the distance d that is not taken. */
+/* Handles a branch that is not taken, at the distance d. */
 static void branch_missed(const uint8_t *action, uint64_t d) {
   uint32_t branch = branch_of(action);
   if (d == 0) d = least_distance(); /* a branch that is not taken is not at distance 0 */
@@ -119,8 +119,8 @@ static void branch_missed(const uint8_t *action, uint64_t d) {
   if (*action & PEN_LEAD && !(*action & PEN_STEP)) update_lead(d, branch);
 }
 
-/* A two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to the other
- * outcome. */
+/* Handles a two-way site: `actions` are its two bytes, `taken` is 0 for true and 1 for false, `d` is the distance to
+ * the other outcome. */
 static void take(const uint8_t *actions, uint32_t taken, uint64_t d) {
   branch_taken(actions + taken);
   if (actions[taken] & PEN_NEAR) branch_missed(actions + (1 - taken), d);
@@ -133,13 +133,13 @@ KEEPS_REGISTERS void __pen_take(const uint8_t *actions, uint32_t taken, uint64_t
   take(actions, taken, d);
 }
 
-/* In sides.c: the boundary values of the comparison. */
+/* Handles the boundary values of the comparison (sides.c). */
 static void sides_of_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b);
 static void sides_of_fcmp64(const uint8_t *actions, uint32_t taken, double a, double b);
 static void sides_of_fcmp32(const uint8_t *actions, uint32_t taken, float a, float b);
 
-/* A two-way site with one comparison. The entries below handle the frequent case without a call and in integer registers: the
- * outcome that is taken is recorded already, and the other one is no closer than before. */
+/* Handles a two-way site with one comparison. The entries below handle the frequent case without a call and in integer
+ * registers: the taken outcome is recorded already, and the other one is no closer than before. */
 
 SLOW void on_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   struct pen_pair p = icmp(predicate, a, b);
@@ -166,12 +166,13 @@ SLOW void improve(const uint8_t *action, uint64_t d) { track_best(d, branch_of(a
 
 SLOW void approach(const uint8_t *action, uint64_t d) { update_lead(d, branch_of(action)); }
 
-/* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact metric. */
+/* Whether the only action of the outcome that is taken is to compute the distance to the other one, in the exact
+ * metric. */
 static int only_near(uint8_t action) {
   return (action & ~PEN_ARMED) == PEN_NEAR && __pen_state.metric == PEN_ULP;
 }
 
-/* The outcome that is not taken, at the distance d > 0, in the exact metric. */
+/* Handles the outcome that is not taken, at the distance d > 0, in the exact metric. */
 INLINE void other_branch_missed(const uint8_t *actions, uint32_t taken, uint64_t d) {
   const uint8_t *other = actions + (1 - taken);
   uint32_t branch = branch_of(other);
@@ -235,14 +236,14 @@ KEEPS_REGISTERS void __pen_out_of_fuel(void) {
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_FUEL, __builtin_return_address(0));
 }
 
-/* A C++ exception has left the function under test; `type` is its std::type_info, or null for one of another language. The name follows
- * the pointer to the virtual functions (Itanium C++ ABI, 2.9.4). */
+/* Called when a C++ exception has left the function under test. `type` is its std::type_info, or null for an exception
+ * of another language. The name follows the pointer to the virtual functions (Itanium C++ ABI, 2.9.4). */
 HIDDEN void __pen_thrown(const void *type) {
   __pen_state.exit_status = type ? (int64_t)((const intptr_t *)type)[1] : 0;
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_THROW, __builtin_return_address(0));
 }
 
-/* Calls that end the process end only the evaluation while the fuzzer has set `stop`. */
+/* While the fuzzer has set `stop`, calls that end the process end only the evaluation. */
 #define WRAP_EXIT(name)                                                                    \
   extern void __real_##name(int) __attribute__((noreturn));                                \
   HIDDEN __attribute__((noreturn)) void __wrap_##name(int status) {                        \
@@ -256,19 +257,21 @@ WRAP_EXIT(_exit)
 WRAP_EXIT(_Exit)
 WRAP_EXIT(quick_exit)
 
-/* What an evaluation registers for the end of the process is forgotten: the process makes millions of them, and does not end. */
+/* Functions that an evaluation registers for the end of the process are ignored: the process makes millions of
+ * evaluations and does not end. */
 extern int __real___cxa_atexit(void (*)(void *), void *, void *);
 HIDDEN int __wrap___cxa_atexit(void (*function)(void *), void *argument, void *library) {
   return __pen_state.stop ? 0 : __real___cxa_atexit(function, argument, library);
 }
 
-/* An assumption of include/penfuzz.h does not hold. Outside the fuzzer there is nothing to go on with, and no error. */
+/* Called when an assumption of include/penfuzz.h does not hold. Outside the fuzzer the program cannot continue, and
+ * this is no error. */
 HIDDEN __attribute__((noreturn)) void __pen_reject(void) {
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_REJECTED, __builtin_return_address(0));
   __real__exit(0);
 }
 
-/* A check of include/penfuzz.h does not hold; `text` is its expression. */
+/* Called when a check of include/penfuzz.h does not hold; `text` is its expression. */
 HIDDEN __attribute__((noreturn)) void __pen_check_failed(const char *text) {
   __pen_state.exit_status = (int64_t)(intptr_t)text;
   if (__pen_state.stop) __pen_state.stop(PEN_STOP_CHECK, __builtin_return_address(0));
@@ -301,7 +304,7 @@ __attribute__((section(".interp"), used, retain)) static const char interpreter[
 #endif
 #endif
 
-/* For a target without a main function, so that it links as well. Run as a program it prints what it is. */
+/* For a target without a main function, so that it links as well. Run as a program, it prints what the file is for. */
 __attribute__((weak, visibility("hidden"))) int main(int argc, char **argv) {
   static const char text[] = "this is a penfuzz target without a main function: run penfuzz on it\n";
   (void)argc, (void)argv;

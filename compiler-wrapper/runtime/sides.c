@@ -1,12 +1,13 @@
-/* Boundary values of the comparison of a two-way site (ME, Sect. 4.4.2, for each comparison by itself): a == b, and a one
- * number below and above b. Part of pen.c.
+/* Boundary values of the comparison of a two-way site (ME, Sect. 4.4.2, for each comparison by itself): a == b, and a
+ * one number below and above b. Part of pen.c.
  *
- * Integer arithmetic only, so that no exception is raised. In the metric PEN_SQUARED the distances are squared in the end. */
+ * Integer arithmetic only, so that no exception is raised. In the metric PEN_SQUARED the distances are squared at the
+ * end. */
 
 /* The number of action bytes of a two-way site. Those of its comparison follow. */
 #define TWO_WAY 2
 
-/* Keeps the operands in `seen` if `branch` is watched and is taken for the first time. */
+/* Stores the operands in `seen` if `branch` is watched and is taken for the first time. */
 static void record_operands(uint32_t branch, uint64_t a, uint64_t b, uint32_t taken) {
   if (branch != __pen_state.watch) return;
   if (__pen_state.n_seen++) return;
@@ -30,7 +31,7 @@ static uint64_t to_side(const struct offset *offset, enum pen_side side) {
   return add_sat(offset->gap, PEN_OTHER_SIDE);
 }
 
-/* All sides of a comparison, whose operands are shown as in pen_state.seen. */
+/* Handles all sides of a comparison; a and b are the operands in the form of pen_state.seen. */
 static void on_sides(const uint8_t *sides, uint32_t taken, const struct offset *offset, uint64_t a, uint64_t b) {
   for (uint32_t side = PEN_BELOW; side < PEN_SIDES; side++) {
     const uint8_t *action = sides + side;
@@ -49,7 +50,7 @@ static int is_less(uint32_t predicate, uint64_t a, uint64_t b) {
   return IS_UNSIGNED(predicate) ? a < b : (int64_t)a < (int64_t)b;
 }
 
-/* The comparison of the two-way site with these action bytes. Predicate and operands as for __pen_icmp. */
+/* Handles the comparison of the two-way site with these action bytes. Predicate and operands as for __pen_icmp. */
 static void sides_of_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
   int less = is_less(predicate, a, b);
   uint64_t gap = less ? b - a : a - b;
@@ -81,7 +82,8 @@ SLOW void on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predica
   take(actions, taken, taken ? p.to_true : p.to_false);
 }
 
-KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b) {
+KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken, uint32_t predicate, uint64_t a,
+                                         uint64_t b) {
   if (!only_near(actions[taken])) {
     on_other_icmp(actions, taken, predicate, a, b);
     return;
@@ -89,8 +91,9 @@ KEEPS_REGISTERS void __pen_on_other_icmp(const uint8_t *actions, uint32_t taken,
   other_branch_missed(actions, taken, exact_icmp(predicate, a, b, !taken));
 }
 
-/* The comparison with the action bytes `sides`; predicate and operands as for __pen_icmp. `to_equal` is the distance to a
- * == b by the comparisons behind the operands, or 0 if there are none; the other distances are those of the operands. */
+/* Handles the comparison with the action bytes `sides`; predicate and operands as for __pen_icmp. `to_equal` is the
+ * distance to a == b by the comparisons from which the operands derive, or 0 if there are none; the other distances are
+ * those of the operands. */
 KEEPS_REGISTERS void __pen_sides(const uint8_t *sides, uint32_t taken, uint32_t predicate, uint64_t a, uint64_t b,
                                  uint64_t to_equal) {
   if (__pen_state.metric == PEN_ULP) return;
@@ -106,7 +109,8 @@ struct float80 {
   uint32_t upper; /* 16 bits: sign and exponent */
 };
 
-/* Its position on the ULP line, both zeros at 0. The leading bit of the significand is left out: the exponent determines it. */
+/* The position on the ULP line, both zeros at 0. The leading bit of the significand is omitted, because the exponent
+ * determines it. */
 static __int128 position_of_80(struct float80 x) {
   __int128 magnitude = (__int128)(x.upper & 0x7fff) << 63 | (x.fraction & INT64_MAX);
   return x.upper & 0x8000 ? -magnitude : magnitude;

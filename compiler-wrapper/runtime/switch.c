@@ -1,8 +1,9 @@
-/* Switches: which case an operand takes, how far it is from others, and which cases it is closest to. Part of pen.c.
+/* Switches: the case that an operand takes, its distances to others, and the cases to which it is closest. Part of
+ * pen.c.
  *
- * What a pass costs does not grow with the number of cases: the hook looks for the operand in a bucket of the sorted
- * cases, and notes it only at the case below it and the case above it. For a case further away, the fuzzer uses the operand that
- * was noted at the nearest case that has one. */
+ * The cost of a pass does not grow with the number of cases: the hook searches the operand in a bucket of the sorted
+ * cases, and notes it only at the case below it and the case above it. For a case further away, the fuzzer uses the
+ * operand that was noted at the nearest case that has one. */
 
 /* The number of the first case whose value is not below `value`; n_cases if there is none. */
 static uint32_t case_at(const struct pen_switch *s, int64_t value) {
@@ -21,8 +22,8 @@ static uint32_t case_at(const struct pen_switch *s, int64_t value) {
 /* The numbers between two integers. */
 static uint64_t gap_of(int64_t a, int64_t b) { return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b; }
 
-/* The distance to the nearest value that leads to `branch`, which the operand does not take. Only a case can be left for the
- * default destination, so that the operand is one. */
+/* The distance to the nearest value that leads to `branch`, which the operand does not take. If `branch` is the default
+ * destination, the operand takes a case, because it takes another branch. */
 static uint64_t to_branch(const struct pen_switch *s, uint32_t branch, int64_t value) {
   if (branch == 0) {
     uint64_t step = s->cases[case_at(s, value)].to_default;
@@ -50,7 +51,7 @@ static void note_near(const struct pen_case *c, int64_t value) {
   list_improved((uint32_t)(__stop_pen_actions - __start_pen_actions + number));
 }
 
-/* The operand is at the case `at`, or between the one before and this one. */
+/* Notes an operand that equals the case `at`, or is between the case before it and this one. */
 static void note_neighbours(const struct pen_switch *s, uint32_t at, int64_t value) {
   if (at < s->n_cases) note_near(&s->cases[at], value);
   if (at > 0 && (at == s->n_cases || s->cases[at].value != value)) note_near(&s->cases[at - 1], value);
@@ -60,7 +61,7 @@ static void measure_branch(const uint8_t *actions, uint32_t branch, const struct
   branch_missed(actions + branch, to_branch(s, branch, value));
 }
 
-/* The distances of all branches with PEN_WANT or PEN_LEAD that are not taken. */
+/* Computes the distances of all branches with PEN_WANT or PEN_LEAD that are not taken. */
 static void measure_branches(const uint8_t *actions, uint32_t taken, const struct pen_switch *s, int64_t value) {
   const uint32_t *measured = __pen_state.measured;
   if (!measured) {
@@ -78,7 +79,7 @@ static void measure_branches(const uint8_t *actions, uint32_t taken, const struc
     if (measured[low] - first != taken) measure_branch(actions, measured[low] - first, s, value);
 }
 
-/* A switch: one action byte per destination, of which the first is that of the default. */
+/* Handles a switch: one action byte per destination, the first for the default. */
 KEEPS_REGISTERS void __pen_switch(const uint8_t *actions, int64_t value, const struct pen_switch *s) {
   uint32_t at = case_at(s, value), taken = 0;
   if (at < s->n_cases && s->cases[at].value == value) taken = s->cases[at].branch;

@@ -1,8 +1,8 @@
-/* The trace: what the fuzzer reads after a run, in order. */
+/* The trace: entries that the fuzzer reads after a run, in order. */
 
 static void write_trace(const struct pen_traced *entry) {
   uint32_t n = __pen_state.n_trace;
-  /* Counted beyond the room, too, so that the fuzzer sees how many are missing. */
+  /* Counts also the entries without room, so that the fuzzer sees how many are missing. */
   if (n < UINT32_MAX) __pen_state.n_trace = n + 1;
   if (n < __pen_state.trace_room) __pen_state.trace[n] = *entry;
 }

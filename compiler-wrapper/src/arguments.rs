@@ -26,7 +26,7 @@ pub(crate) enum Action {
     Library,
 }
 
-/// A command line after reading.
+/// A parsed command line.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent option")]
 pub(crate) struct Arguments {
@@ -43,17 +43,17 @@ pub(crate) struct Arguments {
     pub(crate) entry: bool,
     /// Unreferenced sections are dropped (`--gc-sections`).
     pub(crate) drops_sections: bool,
-    /// Floating-point operations become sites, too ([`EXCEPTIONS`]).
+    /// Floating-point operations are sites, too ([`EXCEPTIONS`]).
     pub(crate) exceptions: bool,
-    /// Where operands come from is traced, too ([`MOVES`]).
+    /// The origin of operands is traced, too ([`MOVES`]).
     pub(crate) moves: bool,
-    /// Decisions become sites, too ([`DECISIONS`]).
+    /// Decisions are sites, too ([`DECISIONS`]).
     pub(crate) decisions: bool,
-    /// The function whose mutants are made ([`MUTANTS`]), by its symbol; `*` for all.
+    /// The symbol of the function whose mutants are made ([`MUTANTS`]); `*` for all functions.
     pub(crate) mutants: Option<String>,
     /// Assumptions about functions of the sources ([`ASSUME`]).
     pub(crate) assumptions: Vec<Assumption>,
-    /// clang's own counters are the user's: coverage or profile-guided optimization.
+    /// The user requests clang's own counters: coverage or profile-guided optimization.
     pub(crate) counters: bool,
     /// The options that determine where clang finds start files.
     pub(crate) search: Vec<String>,
@@ -124,7 +124,7 @@ const WITH_VALUE: &[&str] = &[
 
 /// pen-cc's own option: makes every floating-point operation a site, with a branch for each exception.
 pub const EXCEPTIONS: &str = "-fpen-exceptions";
-/// pen-cc's own option: writes to traces of operations where operands come from.
+/// pen-cc's own option: writes the origins of operands to traces of operations.
 pub const MOVES: &str = "-fpen-moves";
 
 /// pen-cc's own option: makes every decision of several conditions a site, with a branch for each way through it.
@@ -135,7 +135,7 @@ pub const MUTANTS: &str = "-fpen-mutants";
 /// Internal tools of clang, if one of these is the first argument.
 const TOOL_MODES: &[&str] = &["-cc1", "-cc1as", "-cc1gen-reproducer"];
 
-/// The function that an option names as that whose mutants are made; `*` for all.
+/// The function whose mutants an option requests; `*` for all functions.
 pub(crate) fn mutated(arg: &str) -> Option<&str> {
     match arg.strip_prefix(MUTANTS)? {
         "" => Some("*"),
@@ -182,7 +182,7 @@ fn is_replaced(arg: &str) -> bool {
     EXACT.contains(&arg) || arg.starts_with("-flto=") || arg.starts_with("-flto-")
 }
 
-/// Options by which clang counts for the user, or reads what it counted.
+/// Options by which clang counts for the user, or reads such counts.
 fn is_about_counters(arg: &str) -> bool {
     const PREFIXES: &[&str] =
         &["-fprofile-instr", "-fprofile-generate", "-fprofile-use", "-fcs-profile-generate", "-fcoverage-m"];
@@ -194,9 +194,9 @@ fn needs_sanitizer_runtime(arg: &str) -> bool {
     arg.starts_with("-fsanitize=") && !is_replaced(arg)
 }
 
-/// Whether clang rejects the line, and [`ClangWrapper`](libafl_cc::ClangWrapper) would not: the last option has no
-/// value, so it would take the wrapper's next argument for it; or an option is one of `ClangWrapper`'s own. clang gets
-/// such a line unchanged and prints the error.
+/// Whether clang rejects the line, but [`ClangWrapper`](libafl_cc::ClangWrapper) would not: the last option has no
+/// value, so the wrapper's next argument would become its value; or an option is one of `ClangWrapper`'s own. clang
+/// gets such a line unchanged and prints the error.
 fn is_rejected_by_clang(args: &[String]) -> bool {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -244,7 +244,7 @@ impl Seen {
     }
 
     fn action(&self) -> Result<Action, Error> {
-        // With `-Wl,--version` and no input, clang runs the linker: so build systems find out which one it is.
+        // With `-Wl,--version` and no input, clang runs the linker. Build systems use this to identify the linker.
         if self.query || ((self.verbose || self.linker_option) && self.inputs == 0) {
             return Ok(Action::Query);
         }

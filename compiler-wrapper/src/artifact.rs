@@ -1,8 +1,8 @@
 //! The pass plugin and the runtime objects: embedded at build time, written to a cache directory at first use.
 //!
-//! The name of a file contains a hash of its content, and the file appears by a rename. So installations of different
-//! versions and concurrent builds share one directory, and never read an incomplete file. clang loads and runs the
-//! plugin, so a file is used only if it has the embedded content, byte for byte.
+//! The name of a file contains a hash of its content, and the file is created by a rename. So installations of
+//! different versions and concurrent builds share one directory, and never read an incomplete file. clang loads and
+//! runs the plugin, so a file is used only if it has the embedded content, byte for byte.
 
 use std::{
     fs::{self, OpenOptions},
@@ -28,7 +28,7 @@ pub(crate) struct Artifact {
 }
 
 impl Artifact {
-    /// The path of the file in the cache directory. Writes the file if it is missing, or has another content.
+    /// The path of the file in the cache directory. Writes the file if it is missing, or has other content.
     pub(crate) fn path(&self) -> Result<PathBuf, Error> {
         self.path_in(&cache_directory()?)
     }
@@ -51,7 +51,7 @@ impl Artifact {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_file_name(format!(".{}.{}.{unique}", self.name, process::id()));
-        // Left by a process of the same number that was killed.
+        // A killed process with the same number may have left it.
         let _ = fs::remove_file(&temporary);
         // An explicit mode: with umask 0 the file could be written by others.
         let create = || OpenOptions::new().write(true).create_new(true).mode(0o644).open(&temporary);

@@ -1,12 +1,13 @@
 //! `-fpen-assume=FUNCTION:EXPRESSION`: an assumption about the arguments of a function whose source is not changed.
 //!
 //! 1. The text of each source on the command line is searched for definitions of the function.
-//! 2. `PEN_ASSUME(EXPRESSION)` ([`penfuzz.h`](crate::include_directory)) is inserted behind the opening brace of each.
-//! 3. clang reads the changed text under the name of the source (a virtual file system), and `#line` keeps the places
-//!    of the rest.
+//! 2. `PEN_ASSUME(EXPRESSION)` ([`penfuzz.h`](crate::include_directory)) is inserted after the opening brace of each.
+//! 3. clang reads the changed text under the name of the source (a virtual file system), and `#line` keeps the line
+//!    numbers of the rest.
 //!
-//! The search is over tokens, not over syntax: a definition is the name, parentheses, whatever may stand between them
-//! and a body (qualifiers, attributes, the declarations of K&R), and a brace. A body that a macro opens is not found.
+//! The search is over tokens, not over syntax: a definition is the name, parentheses, anything that is allowed between
+//! them and a body (qualifiers, attributes, the declarations of K&R), and a brace. A body that a macro opens is not
+//! found.
 
 use std::{
     fmt::Write as _,
@@ -32,7 +33,7 @@ pub const ASSUME: &str = "-fpen-assume=";
 /// An assumption about one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assumption {
-    /// Its name, in C++ with as many scopes as the user gives.
+    /// The name of the function, in C++ with as many scopes as the user gives.
     function: String,
     /// The expression over its parameters.
     expression: String,
@@ -52,15 +53,15 @@ impl Assumption {
     }
 }
 
-/// Has the text of a source a definition of this function, as far as its tokens show?
+/// Whether the text of a source has a definition of this function, as far as its tokens show.
 #[must_use]
 pub fn defines(text: &str, function: &str) -> bool {
     !bodies(text, function).is_empty()
 }
 
-/// The text of a source with `PEN_ASSUME(EXPRESSION)` on lines of their own at the start of each body of the function,
-/// for compilers that need the header themselves; `None` when it has no definition of the function. The lines behind
-/// have other numbers: gcov loses the function of lines behind a `#line`.
+/// The text of a source with `PEN_ASSUME(EXPRESSION)` on separate lines at the start of each body of the function, for
+/// compilers that need the header themselves; `None` if it has no definition of the function. The line numbers after it
+/// change: with a `#line`, gcov would lose the function of the lines after it.
 #[must_use]
 pub fn with_assumptions(text: &str, function: &str, expressions: &[String]) -> Option<String> {
     let places = bodies(text, function);
@@ -77,7 +78,7 @@ pub fn with_assumptions(text: &str, function: &str, expressions: &[String]) -> O
     (!places.is_empty()).then_some(out)
 }
 
-/// The options by which clang reads the sources among `args` with the assumptions in them; none when no source defines
+/// The options by which clang reads the sources among `args` with the assumptions inserted; none if no source defines
 /// the functions.
 pub(crate) fn options(assumptions: &[Assumption], args: &[String]) -> Result<Vec<String>, Error> {
     if assumptions.is_empty() {
@@ -108,19 +109,20 @@ pub(crate) fn options(assumptions: &[Assumption], args: &[String]) -> Result<Vec
     let file = directory.join(format!("{}.yaml", hash(&overlay)));
     write_whole(&file, &overlay).map_err(failed(&file))?;
     let header = include_directory()?.join("penfuzz.h");
-    // As options of clang itself: other compilers that build the sources from a noted command line must not have them.
+    // Passed as options of clang itself: other compilers that build the sources from a noted command line must not get
+    // them.
     let own =
         ["-ivfsoverlay".to_owned(), file.display().to_string(), "-include".to_owned(), header.display().to_string()];
     Ok(own.into_iter().flat_map(|option| ["-Xclang".to_owned(), option]).collect())
 }
 
-/// The text with assumptions in it; `None` when it defines none of the functions.
+/// The text with assumptions inserted; `None` if it defines none of the functions.
 fn inserted(text: &str, source: &Path, assumptions: &[Assumption]) -> Option<String> {
     let mut places: Vec<(usize, &str)> = assumptions
         .iter()
         .flat_map(|a| bodies(text, &a.function).into_iter().map(|at| (at, a.expression.as_str())))
         .collect();
-    // Stable: several about one function keep their order.
+    // The sort is stable: several assumptions about one function keep their order.
     places.sort_by_key(|(at, _)| *at);
     let (mut out, mut done) = (String::new(), 0);
     for (at, expression) in &places {
@@ -135,7 +137,7 @@ fn inserted(text: &str, source: &Path, assumptions: &[Assumption]) -> Option<Str
     (!places.is_empty()).then_some(out)
 }
 
-/// The places behind the opening braces of a function's bodies.
+/// The positions after the opening braces of a function's bodies.
 fn bodies(text: &str, function: &str) -> Vec<usize> {
     let all = tokens(text);
     let scopes: Vec<&str> = function.split("::").map(str::trim).collect();
@@ -146,7 +148,7 @@ fn bodies(text: &str, function: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Do the scopes in front of a name, if it has any, agree with those of the function?
+/// Whether the scopes before a name, if there are any, agree with those of the function.
 fn is_in(mut before: &[Token], scopes: &[&str]) -> bool {
     let mut wanted = scopes.iter().rev();
     while let [rest @ .., scope, Token { text: "::", .. }] = before {
@@ -159,8 +161,8 @@ fn is_in(mut before: &[Token], scopes: &[&str]) -> bool {
     !matches!(before, [.., Token { text: "." | "->", .. }])
 }
 
-/// From the token behind the name of a function: the place behind the brace of its body, if a definition is what
-/// follows.
+/// The position after the opening brace of a function's body, given the tokens after its name; `None` if they are no
+/// definition.
 fn body(behind: &[Token]) -> Option<usize> {
     let behind = &behind[parentheses(behind)?..];
     let mut rest = behind.iter().enumerate();
@@ -183,7 +185,7 @@ fn body(behind: &[Token]) -> Option<usize> {
     None
 }
 
-/// How many tokens the parentheses have with which these begin, including themselves.
+/// The number of tokens of the parentheses with which `all` begins, both parentheses included.
 fn parentheses(all: &[Token]) -> Option<usize> {
     let mut depth = 0;
     for (i, token) in all.iter().enumerate() {
@@ -204,14 +206,14 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The name of a file by what is in it.
+/// A file name derived from the content.
 fn hash(text: &str) -> String {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// Writes a file that other processes see whole or not at all.
+/// Writes a file so that other processes see it completely or not at all.
 fn write_whole(file: &Path, text: &str) -> io::Result<()> {
     let new = file.with_extension(process::id().to_string());
     fs::write(&new, text)?;

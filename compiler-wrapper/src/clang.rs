@@ -1,7 +1,7 @@
 //! Builds clang's command line with `libafl_cc`'s [`ClangWrapper`].
 //!
 //! The pass runs at the start of clang's pipeline, and the user's `-O` level applies afterwards. At the end of the
-//! pipeline the branches of small float functions are selects already, and no site would be left.
+//! pipeline the branches of small float functions are already selects, and no site would remain.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -17,16 +17,16 @@ use crate::{
 /// compiling. The user's options are outside, so that clang warns about them as usual.
 pub(crate) const NO_WARNING: [&str; 2] = ["--start-no-unused-arguments", "--end-no-unused-arguments"];
 
-/// Options that [`ClangWrapper`] adds to every line, and a drop-in compiler must not: they change what the program
-/// computes, and they hide that a library is missing.
+/// Options that [`ClangWrapper`] adds to every line. A drop-in compiler must not pass them: they change the program's
+/// results, and they hide that a library is missing.
 const FORCED: [&str; 2] = ["-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION=1", "-lrt"];
 
 /// Makes clang count for coverage: it then emits a branch for each conditional that gcov and llvm-cov count. The pass
 /// drops the counters (`pass/sites/counters.cc`).
 const COUNTERS: [&str; 2] = ["-Xclang", "-fprofile-instrument=clang"];
 
-/// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. With conditions
-/// up to none, there are no counters of MC/DC, and no warnings about conditions that it does not support.
+/// Makes clang branch on `!n` itself instead of on `n` with exchanged destinations, as MC/DC needs it. The maximum of 0
+/// conditions disables MC/DC's counters, and its warnings about conditions that it does not support.
 const NEGATIONS: [&str; 4] = ["-Xclang", "-fcoverage-mcdc", "-Xclang", "-fmcdc-max-conditions=0"];
 
 /// A command ready to run.
@@ -64,13 +64,14 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         return Ok(args);
     }
     let headers = artifact::include_directory()?.display().to_string();
-    // As options of clang itself: other compilers that build the sources from a noted command line must not have them.
+    // Passed as options of clang itself: other compilers that build the sources from a noted command line must not get
+    // them.
     args.extend(
         ["-D__PENFUZZ__=1", "-internal-isystem", &headers]
             .into_iter()
             .flat_map(|o| ["-Xclang".to_owned(), o.to_owned()]),
     );
-    // All classes with their members: without, clang describes those only that the same file constructs.
+    // All classes with their members: without it, clang describes only those that the same file constructs.
     args.push("-fstandalone-debug".to_owned());
     args.extend(assume::options(&line.assumptions, &line.args)?);
     let plugin = artifact::PLUGIN.path()?.display().to_string();
@@ -83,7 +84,8 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         options.extend(["-mllvm", "-pen-moves"]);
     }
     if line.decisions {
-        // `pass/sites/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of blocks.
+        // `pass/sites/decision.cc` distinguishes operands of `&&` and `||` from nested conditionals by the names of
+        // blocks.
         args.push("-fno-discard-value-names".to_owned());
         options.extend(["-mllvm", "-pen-decisions"]);
     }
@@ -112,9 +114,9 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     Ok(args)
 }
 
-/// Options that have clang note its command line in the section `.GCC.command.line` of each object, which is not
-/// loaded: penfuzz reads from there how another compiler can build the sources. The directory is the one that clang
-/// notes anyway, unless the user sets another.
+/// Options with which clang stores its command line in the section `.GCC.command.line` of each object, which is not
+/// loaded. From it penfuzz reads how another compiler can build the sources. The directory is the one that clang stores
+/// anyway, unless the user sets another.
 fn recorded(line: &Arguments) -> Vec<String> {
     let option = "-fdebug-compilation-dir=";
     let is_set =
@@ -158,7 +160,7 @@ fn wrap(
     Ok(without_forced(command))
 }
 
-/// Drops [`FORCED`] where [`ClangWrapper`] has added it: behind the user's arguments.
+/// Removes [`FORCED`] where [`ClangWrapper`] added it: after the user's arguments.
 fn without_forced(command: Vec<String>) -> Vec<String> {
     let mut ours = false;
     command

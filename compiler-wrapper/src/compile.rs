@@ -27,7 +27,7 @@ pub struct Compile {
     pub output: PathBuf,
     /// Options before the sources.
     pub flags: Vec<String>,
-    /// Options behind the sources, where libraries must be. By default `-lm`.
+    /// Options after the sources, where libraries must be. By default `-lm`.
     pub libraries: Vec<String>,
     /// Whether SanCov counts edges, too, as with pen-cc; by default on. Other tools and LibAFL's map observers need it,
     /// penfuzz's own searches do not. It costs up to a fifth of an evaluation.

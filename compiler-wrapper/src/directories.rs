@@ -1,6 +1,6 @@
-//! The directories of this user in which penfuzz keeps files between runs: clang loads the plugin from one of them, and
-//! penfuzz loads and runs what it compiled into it. A user who can write there can run code as this user, so a
-//! directory that others can write is refused.
+//! The user's directories in which penfuzz keeps files between runs: clang loads the plugin from one of them, and
+//! penfuzz loads and runs the targets that it compiled into it. Anyone who can write there can run code as this user,
+//! so a directory that others can write is refused.
 
 use std::{
     env, fs, io,
@@ -28,8 +28,8 @@ pub fn cache_directory() -> Result<PathBuf, Error> {
     user_directory("XDG_CACHE_HOME", ".cache")
 }
 
-/// `$XDG_STATE_HOME/penfuzz`, else `~/.local/state/penfuzz`, else a directory of this user among the temporary files:
-/// for what must not be shared as caches sometimes are.
+/// `$XDG_STATE_HOME/penfuzz`, else `~/.local/state/penfuzz`, else a directory of this user among the temporary files.
+/// It is for files that must not be shared, as caches sometimes are.
 ///
 /// # Errors
 /// As for [`cache_directory`].
@@ -46,13 +46,13 @@ fn user_directory(variable: &'static str, below_home: &str) -> Result<PathBuf, E
     if let Some(home) = env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
         match usable(home.join(below_home).join("penfuzz")) {
             Err(Error::Cache { .. }) => {}
-            // Others may have put code into it: another directory would hide that from the user.
+            // Others may have put code into it. Using another directory would hide that from the user.
             done => return done,
         }
     }
     let temporary = env::temp_dir().join(format!("penfuzz-{}", user()));
     usable(temporary.clone())?;
-    // Anybody can put a link there, to another directory of this user.
+    // Any user can create a link there, to another directory of this user.
     if temporary.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
         let source = io::Error::new(io::ErrorKind::PermissionDenied, "it is a symbolic link");
         return Err(Error::Cache { path: temporary, source });
@@ -63,8 +63,8 @@ fn user_directory(variable: &'static str, below_home: &str) -> Result<PathBuf, E
 /// Creates the directory, with mode 0700, unless it is there already.
 ///
 /// # Errors
-/// [`Error::Cache`] if it cannot be created, or belongs to another user; [`Error::Exposed`] if the group or others can write it, or
-/// if others can rename one of the directories above it.
+/// [`Error::Cache`] if it cannot be created, or belongs to another user; [`Error::Exposed`] if the group or others can
+/// write it, or if others can rename one of the directories above it.
 pub fn private_directory(path: &Path) -> Result<(), Error> {
     let failed = |source| Error::Cache { path: path.to_path_buf(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -87,7 +87,7 @@ pub fn private_directory(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Is this a regular file of this user that nobody else can write?
+/// Whether this is a regular file of this user that nobody else can write.
 #[must_use]
 pub fn is_private_file(path: &Path) -> bool {
     path.symlink_metadata()
@@ -136,9 +136,8 @@ mod tests {
         let path = top.path().join("penfuzz");
         private_directory(&path).unwrap();
         set_mode(top.path(), 0o777);
-        assert!(
-            matches!(private_directory(&path), Err(Error::Exposed { path, .. }) if path.ends_with(top.path().file_name().unwrap()))
-        );
+        let parent = top.path().file_name().unwrap();
+        assert!(matches!(private_directory(&path), Err(Error::Exposed { path, .. }) if path.ends_with(parent)));
         set_mode(top.path(), 0o1777);
         private_directory(&path).expect("in a directory like /tmp only the owner renames");
     }

@@ -82,7 +82,8 @@ impl fmt::Display for Error {
             Self::NoClang { path, source } => {
                 write!(
                     f,
-                    "cannot run {}: {source} (install it, or set PEN_CC_CLANG, for C++ PEN_CC_CLANGXX, to a clang of LLVM {})",
+                    "cannot run {}: {source} (install it, or set PEN_CC_CLANG, for C++ PEN_CC_CLANGXX, to a \
+                     clang of LLVM {})",
                     path.display(),
                     crate::LLVM_MAJOR
                 )
@@ -93,7 +94,8 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{variable}={path} is {found}, but the pen pass is built for LLVM {wanted}: \
-                     choose a clang of LLVM {wanted}, or rebuild penfuzz with LLVM_CONFIG set to that clang's llvm-config"
+                     choose a clang of LLVM {wanted}, or rebuild penfuzz with LLVM_CONFIG set to that clang's \
+                     llvm-config"
                 )
             }
             Self::Cache { path, source } => {
@@ -106,8 +108,9 @@ impl fmt::Display for Error {
             Self::Exposed { path, mode } => {
                 write!(
                     f,
-                    "other users can write {} (mode {mode:04o}), and what is loaded from there is run: remove it or its write \
-                     permissions, or set XDG_CACHE_HOME and XDG_STATE_HOME to directories that only you can write",
+                    "other users can write {} (mode {mode:04o}), and what is loaded from there is run: remove it or \
+                     its write permissions, or set XDG_CACHE_HOME and XDG_STATE_HOME to directories that only you \
+                     can write",
                     path.display()
                 )
             }

@@ -2,8 +2,8 @@
 //!
 //! The branch distance is 0 if a branch is taken, else positive and smaller the closer the operands are to taking it.
 //! penfuzz minimizes it. `pen-cc` and `pen-cxx` are drop-in replacements for `CC` and `CXX`. They compile with the pen
-//! pass (`pass/plugin.cc`) and link the runtime (`runtime/pen.c`). What they link as a program is a *dual file*: it runs
-//! as before, and penfuzz can load it. `penfuzz-abi` describes its tables. [`Compile`] does the same from Rust.
+//! pass (`pass/plugin.cc`) and link the runtime (`runtime/pen.c`). What they link as a program is a *dual file*: it
+//! runs as before, and penfuzz can load it. `penfuzz-abi` describes its tables. [`Compile`] does the same from Rust.
 //!
 //! | request of the command line | effect |
 //! | --- | --- |

@@ -13,18 +13,19 @@ use crate::{
     artifact,
 };
 
-/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target,
-/// and those that register what happens at that end (`atexit` among them).
+/// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target.
+/// Also redirects calls that register functions for the end of the process (`atexit` among them).
 const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=__cxa_atexit";
 
-/// Redirects calls that allocate memory, and those by which the C library takes it over: the runtime lists what an
-/// evaluation leaves.
-const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=aligned_alloc,--wrap=posix_memalign,\
-                                   --wrap=free,--wrap=strdup,--wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=__getdelim,--wrap=putenv,\
+/// Redirects calls that allocate memory, and those by which the C library takes over memory: the runtime lists the
+/// memory that an evaluation does not free.
+const WRAPPED_ALLOCATIONS: &str = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,\
+                                   --wrap=aligned_alloc,--wrap=posix_memalign,--wrap=free,--wrap=strdup,\
+                                   --wrap=strndup,--wrap=getline,--wrap=getdelim,--wrap=__getdelim,--wrap=putenv,\
                                    --wrap=setvbuf,--wrap=setbuf,--wrap=malloc_usable_size,--wrap=_Znwm,--wrap=_Znam,\
                                    --wrap=_ZdlPv,--wrap=_ZdlPvm,--wrap=_ZdaPv,--wrap=_ZdaPvm";
 
-/// The arguments that linking adds before and behind the user's.
+/// The arguments that linking adds before and after the user's.
 #[derive(Debug, Default)]
 pub(crate) struct Linking {
     /// Start files come first, so that `main` may also come from a static library.
@@ -64,7 +65,7 @@ impl Linking {
     }
 
     fn library(&mut self, line: &Arguments) -> Result<(), Error> {
-        // Functions only: data of which C++ has one per process (inline variables, type information) must stay one.
+        // Only functions: data that is unique per process in C++ (inline variables, type information) must stay unique.
         self.add(&["-Wl,-Bsymbolic-functions"]);
         if line.no_undefined {
             self.add(&["-Wl,-z,defs"]);
@@ -74,13 +75,13 @@ impl Linking {
 
     fn runtime(&mut self, line: &Arguments, object: &artifact::Artifact) -> Result<(), Error> {
         if line.args.iter().any(|arg| arg == "-x") {
-            // The language of the sources before it must not apply to the object.
+            // The language option of the preceding sources must not apply to the object.
             self.add(&["-x", "none"]);
         }
         self.after.push(object.path()?.to_string_lossy().into_owned());
         self.add(&[WRAPPED_EXITS, WRAPPED_ALLOCATIONS]);
         if line.drops_sections && !line.args.iter().any(|arg| arg == "-fuse-ld=gold") {
-            // The tables are referenced by the bounds of their sections only.
+            // Only the bounds of their sections reference the tables.
             self.add(&["-Wl,-z,nostart-stop-gc"]);
         }
         if line.no_libc {

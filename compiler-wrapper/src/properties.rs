@@ -176,7 +176,11 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn any_file_is_a_response_file_or_an_error(bytes in vec(any::<u8>(), 0..200), before in "[a-z]{1,4}", after in "[a-z]{1,4}") {
+    fn any_file_is_a_response_file_or_an_error(
+        bytes in vec(any::<u8>(), 0..200),
+        before in "[a-z]{1,4}",
+        after in "[a-z]{1,4}",
+    ) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("line");
         fs::write(&path, &bytes).expect("the file is written");

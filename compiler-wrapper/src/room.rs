@@ -1,4 +1,4 @@
-//! Directories of the cache whose files can be made again. What has not been used for long is removed from them.
+//! Cache directories whose files can be created again. Files that were unused for a long time are removed.
 
 use std::{
     fs::{self, File, FileTimes, Metadata},
@@ -17,8 +17,8 @@ const UNUSED_FOR: Duration = Duration::from_hours(60 * 24);
 /// Time between two examinations of a directory.
 const EXAMINED_EVERY: Duration = Duration::from_hours(24);
 
-/// The directory with this name in the cache, for files that can be made again. What was not used for 60 days is
-/// removed from it, at most once a day.
+/// The directory with this name in the cache, for files that can be created again. Files that were not used for 60 days
+/// are removed from it, at most once a day.
 ///
 /// # Errors
 /// Those of [`cache_directory`] and [`private_directory`].
@@ -29,14 +29,16 @@ pub fn cache_room(name: &str) -> Result<PathBuf, Error> {
     Ok(room)
 }
 
-/// Notes that a file of the cache is used now. The time of its last change stays: names of other files depend on it.
+/// Notes that a file of the cache is used now. The time of its last change stays, because names of other files depend
+/// on it.
 pub fn note_use(file: &Path) {
     let now = FileTimes::new().set_accessed(SystemTime::now());
-    // Without the note it is made again some day.
+    // If this fails, the file is only removed earlier and created again.
     let _ = File::open(file).and_then(|file| file.set_times(now));
 }
 
-/// The time of the file `examined` is that of the last examination. What cannot be removed stays.
+/// Removes unused files. The time of the file `examined` is that of the last examination. Files that cannot be removed
+/// stay.
 fn remove_unused(room: &Path, examined: &Path) {
     // An explicit mode: with umask 0 others could write it.
     let note = || File::options().write(true).create(true).truncate(true).mode(0o600).open(examined);
@@ -44,16 +46,16 @@ fn remove_unused(room: &Path, examined: &Path) {
         return;
     }
     for entry in fs::read_dir(room).into_iter().flatten().flatten() {
-        // That of a link, not of what it leads to.
+        // The metadata of a link itself, not of its target.
         let Ok(found) = entry.metadata() else { continue };
         if is_unused(&found, UNUSED_FOR) {
-            // A directory was left by a compilation that was killed.
+            // A killed compilation may leave a directory.
             let _ = if found.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
         }
     }
 }
 
-/// Was it neither read nor written for this time? Not if it is from the future.
+/// Whether the file was neither read nor written for this time. A time in the future counts as used.
 fn is_unused(file: &Metadata, time: Duration) -> bool {
     let last = [file.accessed(), file.modified()].into_iter().filter_map(Result::ok).max();
     last.and_then(|last| last.elapsed().ok()).is_some_and(|age| age >= time)

@@ -1,16 +1,16 @@
-//! The tokens of a C or C++ source, as far as they are needed to find a definition: names and numbers, and characters
-//! one by one. Comments, strings and preprocessor lines are left out.
+//! The tokens of a C or C++ source, as far as they are needed to find a definition: names and numbers, and single
+//! characters. Comments, strings and preprocessor lines are skipped.
 
-/// A token and the place behind it.
+/// A token and the position after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     /// A name or number, one character, `::` or `->`.
     pub(crate) text: &'a str,
-    /// Bytes of the text up to its end.
+    /// The number of bytes of the text up to its end.
     pub(crate) end: usize,
 }
 
-/// The tokens of a text. Any text has some.
+/// The tokens of a text. Any text can be tokenized.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let (mut all, mut at, mut is_new_line) = (Vec::new(), 0, true);
     while let Some(c) = text[at..].chars().next() {
@@ -42,7 +42,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     all
 }
 
-/// Bytes up to the end of a line that a backslash may continue.
+/// The number of bytes up to the end of a line; a backslash continues the line.
 fn line(rest: &str) -> usize {
     let mut end = 0;
     for part in rest.split_inclusive('\n') {
@@ -51,18 +51,18 @@ fn line(rest: &str) -> usize {
             break;
         }
     }
-    // The end of the line is left: it begins a new one.
+    // The end of the line is not consumed: it begins a new line.
     if rest[..end].ends_with('\n') { end - 1 } else { end }
 }
 
-/// Bytes of a string or character.
+/// The number of bytes of a string or character literal.
 fn literal(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (i, c) in rest.char_indices().skip(1) {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            // One that does not end: an apostrophe in text that is left out.
+            // A literal without an end: an apostrophe in text that is skipped.
             '\n' => return i,
             _ if c == quote => return i + 1,
             _ => {}
@@ -77,7 +77,7 @@ fn raw_string(rest: &str) -> usize {
     rest[open..].find(&end).map_or(rest.len(), |at| open + at + end.len())
 }
 
-/// Bytes of a name, a number (with the separators of C++), or a character.
+/// The number of bytes of a name, a number (with the separators of C++), or a character.
 fn token(rest: &str, first: char) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     if first.is_ascii_digit() {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any text has tokens, and they are where they say.
+        /// Any text can be tokenized, and each token is at its position.
         #[test]
         fn any_text(text in "(?s).{0,80}", c in "[\"'/*#R(){}a-z0-9 \\\\\n:>-]{0,60}") {
             for text in [text, c] {

@@ -1,8 +1,9 @@
 //! Targets for aarch64: results and distances are the same as on x86-64.
 //!
-//! The clang of pen-cc cross-compiles the targets, and qemu runs them. `driver/driver.c` loads a target and prints distances
-//! for the same inputs on both machines. The tests need an aarch64 C library, its linker and qemu-user (`./setup --peers`).
-//! If these are missing they pass and print why they did nothing, unless `CI` or `PENFUZZ_ALL_PEERS` is set.
+//! The clang of pen-cc cross-compiles the targets, and qemu runs them. `driver/driver.c` loads a target and prints
+//! distances for the same inputs on both machines. The tests need an aarch64 C library, its linker and qemu-user
+//! (`./setup --peers`). If these are missing they pass and print why they did nothing, unless `CI` or
+//! `PENFUZZ_ALL_PEERS` is set.
 
 mod common;
 

@@ -183,8 +183,8 @@ inline int all(int a, int b) {
 }
 ";
 
-/// Each file has a copy of the functions, of which the linker keeps one, and the optimizer copies them into their callers. The
-/// two files may also be compiled differently, as with and without NDEBUG.
+/// Each file has a copy of the functions, of which the linker keeps one, and the optimizer copies them into their
+/// callers. The two files may also be compiled differently, as with and without NDEBUG.
 #[test]
 fn inline_functions_and_templates_in_two_files_link() {
     let dir = Dir::new()

@@ -87,7 +87,8 @@ fn variables_and_types_of_cxx_are_unique_across_files() {
         .file("x.cpp", "#include \"shared.h\"\nvoid refuse() { count()++; throw Refused(\"x\"); }\n")
         .file(
             "m.cpp",
-            "#include \"shared.h\"\nint main() { count()++; try { refuse(); } catch (Refused &) { return 10 + count(); } }\n",
+            "#include \"shared.h\"\n\
+             int main() { count()++; try { refuse(); } catch (Refused &) { return 10 + count(); } }\n",
         );
     dir.quietly(CXX, "-Werror -shared x.cpp -o libx.so");
     dir.quietly(CXX, "-Werror m.cpp -L. -lx -Wl,-rpath,$ORIGIN -o x");
@@ -177,7 +178,10 @@ fn static_programs_are_ordinary_and_a_note_explains_it() {
 fn a_program_without_the_c_library_starts_itself() {
     let dir = Dir::new().file(
         "x.c",
-        "void _start(void) {\n  __asm__ volatile(\"syscall\" : : \"a\"(231), \"D\"(6));\n  __builtin_unreachable();\n}\n",
+        "void _start(void) {\n\
+           __asm__ volatile(\"syscall\" : : \"a\"(231), \"D\"(6));\n\
+           __builtin_unreachable();\n\
+         }\n",
     );
     if cfg!(target_arch = "x86_64") {
         dir.quietly(CC, "-Werror -nostdlib -ffreestanding x.c -o x");

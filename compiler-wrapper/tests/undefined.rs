@@ -1,7 +1,8 @@
-//! The runtime has no undefined behaviour: it computes the distances of unusual operands with the traps of `-fsanitize=undefined`.
+//! The runtime has no undefined behaviour: it computes the distances of unusual operands with the traps of
+//! `-fsanitize=undefined`.
 //!
-//! A signed overflow may give any distance. One that the compiler made use of let the distance to the pole of `log1p` grow
-//! while the operand came closer to it.
+//! A signed overflow may give any distance. One that the compiler made use of let the distance to the pole of `log1p`
+//! grow while the operand came closer to it.
 
 mod common;
 

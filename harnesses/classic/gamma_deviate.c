@@ -1,8 +1,8 @@
 /*
  * A random number of the gamma distribution. The generator's state is in statics: it is seeded in the first call.
  *
- * By the rejection of Marsaglia and Tsang (A simple method for generating gamma variables, 2000), with normal numbers of
- * the polar method.
+ * By the rejection of Marsaglia and Tsang (A simple method for generating gamma variables, 2000), with normal numbers
+ * of the polar method.
  */
 #include <math.h>
 

@@ -1,10 +1,12 @@
-/* Values of functions of GSL by their definitions, in 113 bits, for harnesses/lib/estimates.py. glibc's functions of _Float128 are accurate to a few
- * units of their last place; where a formula cancels, the script restricts its arguments. */
+/* Values of functions of GSL by their definitions, in 113 bits, for harnesses/lib/estimates.py. glibc's functions of
+ * _Float128 are accurate to a few units of their last place; where a formula cancels, the script restricts its
+ * arguments. */
 typedef __float128 quad;
 
 /* clang does not see glibc's declarations. */
-quad acosf128(quad), atanhf128(quad), cosf128(quad), erff128(quad), erfcf128(quad), expf128(quad), expm1f128(quad), fabsf128(quad),
-    lgammaf128(quad), logf128(quad), log1pf128(quad), powf128(quad, quad), sinf128(quad), sinhf128(quad), sqrtf128(quad);
+quad acosf128(quad), atanhf128(quad), cosf128(quad), erff128(quad), erfcf128(quad), expf128(quad), expm1f128(quad),
+    fabsf128(quad), lgammaf128(quad), logf128(quad), log1pf128(quad), powf128(quad, quad), sinf128(quad),
+    sinhf128(quad), sqrtf128(quad);
 
 static quad pi(void) { return acosf128(-1); }
 

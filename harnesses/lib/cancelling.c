@@ -1,5 +1,5 @@
-/* Functions in which a difference cancels and what is left is magnified, and the same in long double. Where the difference is not small they are
-   right to a few ulps, but for the first two where x * x overflows. */
+/* Functions in which a difference cancels and the rest is magnified, and the same in long double. Where the difference
+   is not small they are right to a few ulps, except for the first two where x * x overflows. */
 #include <math.h>
 
 double logarithm(double x) { return log(fabs(x * x - 2)); }
@@ -15,7 +15,10 @@ double root(double x) { return 1 + pow(fabs(sin(x) - 0.3), 0.1); }
 long double root_wide(double x) { return 1 + powl(fabsl(sinl(x) - 0.3), 0.1); }
 
 double hyperbola(double x, double y) { return 2 + sqrt(fabs(x * x - y * y - 0.3)) / 8; }
-long double hyperbola_wide(double x, double y) { long double X = x, Y = y; return 2 + sqrtl(fabsl(X * X - Y * Y - 0.3)) / 8; }
+long double hyperbola_wide(double x, double y) {
+  long double X = x, Y = y;
+  return 2 + sqrtl(fabsl(X * X - Y * Y - 0.3)) / 8;
+}
 
 double hill(double x) { double d = x * x * x - 17; return 1.5 + exp(-1e12 * d * d) / 4; }
 long double hill_wide(double x) { long double X = x, d = X * X * X - 17; return 1.5L + expl(-1e12L * d * d) / 4; }

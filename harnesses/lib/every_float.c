@@ -1,8 +1,8 @@
 // every_float LIBRARY.so FUNCTION: the largest error of a function of one float, by trying all floats.
 //
-// FUNCTION, as sinf, is taken from the library, and the exact value from this system's function of double (sin), whose own error is some 1e-9 units of
-// the last place of a float. Nothing of penfuzz takes part. Prints the error in ulps of the exact value, and the input. Results or values that are not
-// finite are left out.
+// FUNCTION, for example sinf, is taken from the library. The exact value is that of this system's function of double
+// (sin), whose own error is about 1e-9 units of the last place of a float. No code of penfuzz is involved. Prints the
+// error in ulps of the exact value, and the input. Results or values that are not finite are ignored.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>

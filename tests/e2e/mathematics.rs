@@ -62,7 +62,8 @@ const RESULTS: &str = r#"
 double result(int function, double x, double y);
 static uint64_t bits(double v) { uint64_t u; memcpy(&u, &v, sizeof u); return u; }
 int main(void) {
-  double xs[] = {0, 0x1p-1074, 0x1p-1023, 1e-9, 0.5, 1 - 0x1p-53, 1, 1 + 0x1p-52, 2, 3, 710, 745.5, 1e5, 1e300, INFINITY, NAN};
+  double xs[] = {0, 0x1p-1074, 0x1p-1023, 1e-9, 0.5, 1 - 0x1p-53, 1, 1 + 0x1p-52, 2, 3,
+                 710, 745.5, 1e5, 1e300, INFINITY, NAN};
   for (int f = 0; f < 29; f++)
     for (int i = 0; i < 32; i++)
       for (int k = 0; k < (f == 2 || f < 23 ? 1 : 10); k++) {

@@ -254,9 +254,8 @@ impl<'a> Penfuzz<'a> {
         let (stdout, stderr) = (stream(), stream());
         let line = format!("{:?}", self.command);
         let same = |f: &File| Stdio::from(f.try_clone().expect("a descriptor can be copied"));
-        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in the background, SIGHUP
-        // by nohup.
-        // SAFETY: signal may be called between fork and exec.
+        // The tests may have been started with signals ignored: SIGINT by a shell that runs them in the background,
+        // SIGHUP by nohup. SAFETY: signal may be called between fork and exec.
         unsafe {
             self.command.pre_exec(|| {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);

@@ -133,7 +133,7 @@ int wrapped(byte a, byte b, byte c, byte d, byte e, byte f) {
   return 0;
 }
 
-/* What GLib defines. A call of it in this file would not be looked at: a function that the program defines may do anything. */
+/* Functions of GLib. Calls of them in this file have no distances, because the program's own functions are unknown. */
 int g_strcmp0(const char *a, const char *b) {
   if (!a) return -(a != b);
   if (!b) return a != b;

@@ -1,5 +1,5 @@
-// One floating-point operation in each function, and beside it a function that asks the hardware what the operation raised:
-// bits as in enum pen_exception. The operands of the latter are volatile, so that nothing moves over the flags.
+// Each function has one floating-point operation. A second function reads from the hardware what the operation raised,
+// as bits of enum pen_exception. The operands of the latter are volatile, so that nothing moves over the flags.
 #include <fenv.h>
 #include <math.h>
 
@@ -44,7 +44,7 @@ static int raised(void) {
     return raised();                               \
   }
 
-// A processor has not all of these conversions, and then raises what the ones it does instead raise: so the range decides.
+// A processor without one of these conversions raises the flags of its replacements. So the range decides.
 #define RANGE(name, R, T, above_lower, below_upper)                               \
   R name(T a) { return (R)a; }                                                    \
   int flags_##name(T a) { return above_lower && below_upper ? 0 : 8; }

@@ -1,5 +1,5 @@
-/* Conditions with negations, in each place where a condition can be. The test compares the outcomes that are taken with those that
-   llvm-cov counts, line by line. No condition has an operand that clang removes. */
+/* Conditions with negations, in each place where a condition can be. The test compares the outcomes that are taken with
+   those that llvm-cov counts, line by line. No condition has an operand that clang removes. */
 #include <stddef.h>
 
 int negation(int a, int b, int c) {

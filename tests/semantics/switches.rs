@@ -12,8 +12,8 @@ use crate::twin::{Twin, on_target_thread};
 /// Switches that are dense, have gaps and several labels for a destination, have cases far apart or at the limits of
 /// the type, have one case, or have no default.
 const SOURCE: &str = r"
-int dense(long x) { switch (x) { case 0: return 3; case 1: return 5; case 2: return 8; case 3: return 9; case 4: return 1;
-  case 5: return 4; case 6: return 7; } return 0; }
+int dense(long x) { switch (x) { case 0: return 3; case 1: return 5; case 2: return 8; case 3: return 9;
+  case 4: return 1; case 5: return 4; case 6: return 7; } return 0; }
 int shared(long x) { switch (x) { case -3: case 40: return 1; case -2: case -1: return 2; case 0: default: return 0;
   case 1: case 41: case 900: return 3; case 2: return 4; } }
 int sparse(long x) { switch (x) { case -1000000007: return 1; case 77: return 2; case 123456789: return 3;

@@ -5,7 +5,8 @@
 pub const RECORD: u8 = 0x01;
 /// This branch is wanted: `r` becomes its branch distance, 0 if it is taken.
 pub const WANT: u8 = 0x02;
-/// [`State::best`](super::State::best) of this branch keeps the smallest branch distance of all evaluations. For a `switch`, see [`NEAR`].
+/// The smallest branch distance of all evaluations is stored in [`State::best`](super::State::best) of this branch. For
+/// a `switch`, see [`NEAR`].
 pub const TRACK: u8 = 0x04;
 /// A sibling of this branch is wanted or tracked: taking this branch computes the sibling's distance. For a
 /// `switch`, the bit is in its first byte only. It means that some branch is tracked, and that the cases next to

@@ -7,7 +7,7 @@
 namespace pen::mutants {
 using namespace llvm;
 
-// Functions of <math.h> that are mistaken for each other, with as many arguments.
+// Functions of <math.h> with equal numbers of arguments that programmers confuse.
 static const std::vector<StringRef> Related[] = {
     {"sin", "cos", "tan"},    {"asin", "acos", "atan"}, {"sinh", "cosh", "tanh"}, {"asinh", "acosh", "atanh"},
     {"floor", "ceil", "trunc", "round"},                {"exp", "expm1", "exp2"}, {"log", "log1p", "log10", "log2"},
@@ -15,7 +15,7 @@ static const std::vector<StringRef> Related[] = {
     {"sqrt", "cbrt"},         {"erf", "erfc"},          {"tgamma", "lgamma"},     {"minnum", "maxnum"},
 };
 
-// "sin" of sin, sinf and llvm.sin.f64; "" for a function that is none of the C library.
+// The base name, "sin" for sin, sinf and llvm.sin.f64; "" if the callee is no function of the C library.
 static std::string baseName(const CallInst &Call) {
   const Function *F = Call.getCalledFunction();
   if (!F || !F->isDeclaration()) return "";
@@ -79,7 +79,7 @@ static void addSwapped(std::vector<Mutant> &All, CallInst &Call, Variables &Name
   }
 }
 
-// The value in place of a call that is left out: the first argument of its type, else 0.
+// The value that replaces a deleted call: the first argument of its type, else 0.
 static Value *insteadOf(CallInst &Call) {
   for (Value *V : Call.args())
     if (V->getType() == Call.getType()) return V;
@@ -101,9 +101,10 @@ static void addDeleted(std::vector<Mutant> &All, CallInst &Call, Variables &Name
   All.push_back(std::move(M));
 }
 
-// Intrinsics that compute a number; others are memory, markers and debug information.
+// Intrinsics that compute a number; the others are memory, markers and debug information.
 static bool isMath(const IntrinsicInst &Call) {
-  return Call.getType()->isFloatingPointTy() && Call.arg_size() > 0 && Call.getArgOperand(0)->getType() == Call.getType();
+  return Call.getType()->isFloatingPointTy() && Call.arg_size() > 0 &&
+         Call.getArgOperand(0)->getType() == Call.getType();
 }
 
 void addCallMutants(std::vector<Mutant> &All, CallInst &Call, Variables &Names) {

@@ -1,10 +1,12 @@
-// The comparisons that decide whether a mutant changes anything.
+// Finds the comparisons that decide whether a mutant has any effect.
 //
-// `fabs(a - b) > 1.5 * n` may be the only use of `1.5 * n`. Then a mutant of the product that leaves the comparison as it is does the same
-// as the original from there on (predicate-level weak mutation: Woodward and Halewood, *From weak to strong, dead or alive?*, 1988).
+// `fabs(a - b) > 1.5 * n` may be the only use of `1.5 * n`. Then a mutant of the product that does not change the
+// result of the comparison behaves like the original from there on (predicate-level weak mutation: Woodward and
+// Halewood, *From weak to strong, dead or alive?*, 1988).
 //
-// At the point the comparison is computed ahead. Its other operands must have the values there that they will have then: an instruction
-// that dominates the point cannot run once more between the point and something that the point dominates, unless the point does so, too.
+// The comparison is computed ahead, at the point. Its other operands must have the same values there as at the
+// comparison. This holds for an instruction that dominates the point: it cannot run again between the point and
+// something that the point dominates, unless the point runs again, too.
 #include "code_mutants.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -13,12 +15,14 @@
 namespace pen::mutants {
 using namespace llvm;
 
-// Comparisons that a distance is computed for at one point, and instructions that are computed ahead for them.
+// The number of comparisons for which distances are computed at one point, and of instructions that are computed ahead
+// for them.
 constexpr unsigned MostComparisons = 4, MostAgain = 8;
 
-// Gives the same for the same operands wherever it stands, and has no effects.
+// Whether an instruction has the same result for the same operands at every place, and no side effects.
 static bool isPure(const Instruction &I) {
-  return !isa<PHINode>(I) && !I.getType()->isVectorTy() && !I.mayReadOrWriteMemory() && isSafeToSpeculativelyExecute(&I);
+  return !isa<PHINode>(I) && !I.getType()->isVectorTy() && !I.mayReadOrWriteMemory() &&
+         isSafeToSpeculativelyExecute(&I);
 }
 
 class DecisionFinder {

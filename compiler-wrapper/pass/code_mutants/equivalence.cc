@@ -1,5 +1,6 @@
-// Mutants that the optimizer shows to be the original, or another mutant: their optimized code is the same (trivial compiler equivalence:
-// Papadakis, Jia, Harman and Le Traon, ICSE 2015). Each mutant is made in a copy of its function, which is optimized and compared.
+// Finds mutants that are equivalent to the original or to another mutant because their optimized code is the same
+// (trivial compiler equivalence: Papadakis, Jia, Harman and Le Traon, ICSE 2015). Each mutant is applied to a copy of
+// its function, which is optimized and compared.
 #include "code_mutants.h"
 
 #include "llvm/IR/StructuralHash.h"
@@ -18,7 +19,7 @@ using namespace llvm;
 
 namespace {
 
-// Instructions that are copied and optimized at most: some seconds.
+// The limit of instructions that are copied and optimized: some seconds.
 constexpr uint64_t MostWork = 1'000'000;
 
 class Optimizer {
@@ -29,7 +30,8 @@ public:
     Builder.registerFunctionAnalyses(Functions);
     Builder.registerLoopAnalyses(Loops);
     Builder.crossRegisterProxies(Loops, Functions, Graphs, Modules);
-    // The core of -O2 for straight code and branches. All of it costs several times as much and shows few more.
+    // The core of -O2 for straight code and branches. All of -O2 costs several times as much and finds few more
+    // equivalent mutants.
     Passes.addPass(EarlyCSEPass());
     Passes.addPass(SimplifyCFGPass());
     Passes.addPass(InstCombinePass());
@@ -71,7 +73,7 @@ Function *mutated(Function &F, const Point &P, const Mutant &M, ValueToValueMapT
     setOperand(*cast<Instruction>(&*Map[P.At]), P.ConstantOperand, M.Emit(Unused));
     return Copy;
   }
-  // The mutant's code is emitted in front of its point, copied with the function, and removed again.
+  // The mutant's code is emitted before its point, copied with the function, and removed again.
   IRBuilder<> B(P.At);
   Instruction *Before = P.At->getPrevNode();
   Value *V = M.Emit ? M.Emit(B) : nullptr;
@@ -96,10 +98,10 @@ uint64_t hashOf(const Function &F) {
 #endif
 }
 
-// Optimized functions and the numbers of their mutants.
+// Optimized functions, with the numbers of their mutants.
 class Classes {
 public:
-  // The number of an equal function that was added before, else Number.
+  // Returns the number of an equal function that was added before, else Number.
   unsigned add(Function *F, unsigned Number) {
     All.push_back(F);
     auto &Bucket = Buckets[hashOf(*F)];

@@ -25,7 +25,8 @@ static Mutant mutant(StringRef Operator, const std::string &Text, std::function<
 
 // ---- constants ---------------------------------------------------------------------------------------------------
 
-// Relative changes of floating-point constants: a gross one, and one in the last third of a double's digits.
+// Relative changes of floating-point constants, as powers of 2: a large one, and one in the last third of a double's
+// digits.
 constexpr int Gross = 8, Fine = 30;
 
 static Constant *scaled(const ConstantFP *K, int Exponent, bool Up) {
@@ -61,13 +62,13 @@ static void changesOf(const ConstantInt *K, std::vector<Constant *> &All) {
   if (!K->isZero() && !K->isOne() && !K->isMinusOne()) All.push_back(ConstantInt::get(K->getContext(), -K->getValue()));
 }
 
-// Other constants in the place of this one.
+// The constants that replace this one.
 static std::vector<Constant *> changesOf(Value *V) {
   std::vector<Constant *> All;
   if (auto *K = dyn_cast<ConstantInt>(V); K && K->getBitWidth() <= 64) changesOf(K, All);
   if (auto *K = dyn_cast<ConstantFP>(V); K && !K->isNaN() && (K->getType()->isDoubleTy() || K->getType()->isFloatTy()))
     changesOf(K, All);
-  erase_if(All, [&](Constant *Other) { return Other == V; }); // the least integer, negated
+  erase_if(All, [&](Constant *Other) { return Other == V; }); // the smallest integer is its own negation
   return All;
 }
 
@@ -76,7 +77,8 @@ static bool isShift(const Instruction &I) {
   return Op && Op->isShift();
 }
 
-// Other constants in the place of an operand. A shift by as many bits as there are is undefined.
+// The constants that replace an operand. Shifts by the width of the type or more are excluded, because they are
+// undefined.
 static std::vector<Constant *> changesOf(const Instruction &I, unsigned Operand) {
   std::vector<Constant *> All = changesOf(I.getOperand(Operand));
   if (isShift(I) && Operand == 1)
@@ -88,13 +90,15 @@ std::vector<Mutant> mutantsOfConstant(Instruction &I, unsigned Operand, Variable
   std::vector<Mutant> All;
   Value *V = I.getOperand(Operand);
   for (Constant *Other : changesOf(V))
-    All.push_back(mutant("constant", arrow(Names.textOf(V), Names.textOf(Other)), [Other](IRBuilder<> &) { return Other; }));
+    All.push_back(
+        mutant("constant", arrow(Names.textOf(V), Names.textOf(Other)), [Other](IRBuilder<> &) { return Other; }));
   return All;
 }
 
 // ---- comparisons ----------------------------------------------------------------------------------------------------
 
-// Bits of a predicate of integers, like enum pen_predicate_bit: it holds for equal, greater, less operands.
+// The cases of a predicate of integers, as bits like enum pen_predicate_bit: it holds for equal, greater, less
+// operands.
 static unsigned casesOf(CmpInst::Predicate P) {
   switch (P) {
     case CmpInst::ICMP_EQ: return 1;
@@ -119,7 +123,7 @@ static CmpInst::Predicate predicateOf(unsigned Cases, bool IsUnsigned) {
 
 static bool isTruth(Value *V) { return !isa<Constant>(V) && isTruthValue(V); }
 
-// Other predicates in the place of that of C, those next to it first.
+// The predicates that replace that of C, those next to it first.
 static SmallVector<CmpInst::Predicate, 6> otherPredicates(const CmpInst &C) {
   CmpInst::Predicate P = C.getPredicate();
   using List = SmallVector<CmpInst::Predicate, 6>;
@@ -128,10 +132,11 @@ static SmallVector<CmpInst::Predicate, 6> otherPredicates(const CmpInst &C) {
     if (isTruth(C.getOperand(0)) || C.getOperand(0)->getType()->isIntegerTy(1)) return {C.getInversePredicate()};
     List All;
     for (unsigned Changed : {1, 2, 4, 7, 3, 5, 6}) // the boundary first
-      if (unsigned Cases = casesOf(P) ^ Changed; Cases != 0 && Cases != 7) All.push_back(predicateOf(Cases, CmpInst::isUnsigned(P)));
+      if (unsigned Cases = casesOf(P) ^ Changed; Cases != 0 && Cases != 7)
+        All.push_back(predicateOf(Cases, CmpInst::isUnsigned(P)));
     return All;
   }
-  // Those that C has operators for.
+  // The predicates for which C has operators.
   const CmpInst::Predicate OfC[] = {CmpInst::FCMP_OLT, CmpInst::FCMP_OLE, CmpInst::FCMP_OGT,
                                     CmpInst::FCMP_OGE, CmpInst::FCMP_OEQ, CmpInst::FCMP_UNE};
   if (!is_contained(OfC, P)) return {C.getInversePredicate()};
@@ -157,21 +162,24 @@ static void addPredicates(std::vector<Mutant> &All, CmpInst &C, Variables &Names
   }
 }
 
-// The bound of a loop, one more and one less.
+// Changes the bound of a loop by one.
 static void addBounds(std::vector<Mutant> &All, CmpInst &C, Variables &Names) {
   Value *Bound = C.getOperand(1);
-  if (!Bound->getType()->isIntegerTy() || Bound->getType()->isIntegerTy(1) || isa<Constant>(Bound) || C.isEquality()) return;
-  std::string Before = Names.textOf(C.getOperand(0)) + " " + symbolOf(C.getPredicate()).str() + " " + Names.textOf(Bound);
+  if (!Bound->getType()->isIntegerTy() || Bound->getType()->isIntegerTy(1) || isa<Constant>(Bound) || C.isEquality())
+    return;
+  std::string Before =
+      Names.textOf(C.getOperand(0)) + " " + symbolOf(C.getPredicate()).str() + " " + Names.textOf(Bound);
   for (int Step : {1, -1})
-    All.push_back(mutant("loop bound", arrow(Before, Before + (Step > 0 ? " + 1" : " - 1")), [&C, Step](IRBuilder<> &B) {
-      Value *Moved = B.CreateAdd(C.getOperand(1), ConstantInt::getSigned(C.getOperand(1)->getType(), Step));
-      return B.CreateCmp(C.getPredicate(), C.getOperand(0), Moved);
-    }));
+    All.push_back(
+        mutant("loop bound", arrow(Before, Before + (Step > 0 ? " + 1" : " - 1")), [&C, Step](IRBuilder<> &B) {
+          Value *Moved = B.CreateAdd(C.getOperand(1), ConstantInt::getSigned(C.getOperand(1)->getType(), Step));
+          return B.CreateCmp(C.getPredicate(), C.getOperand(0), Moved);
+        }));
 }
 
-// ---- operands ----------------------------------------------------------------------------------------------------------
+// ---- operands ---------------------------------------------------------------------------------------------------
 
-// The instruction with another operand. It must be pure and have no flags that this could violate.
+// The instruction with another operand. It must be pure; flags that the operand could violate are dropped.
 static Value *withOperand(IRBuilder<> &B, Instruction &I, unsigned Operand, Value *V) {
   Instruction *Copy = I.clone();
   Copy->dropPoisonGeneratingFlags();
@@ -179,7 +187,7 @@ static Value *withOperand(IRBuilder<> &B, Instruction &I, unsigned Operand, Valu
   return B.Insert(Copy);
 }
 
-// Variables in the place of an operand: so many.
+// The number of variables that replace an operand.
 constexpr unsigned Replacements = 2;
 
 static void addOperands(std::vector<Mutant> &All, Instruction &I, Variables &Names, bool IsPure) {
@@ -208,7 +216,7 @@ static void addOperands(std::vector<Mutant> &All, Instruction &I, Variables &Nam
   }
 }
 
-// ---- arithmetic -------------------------------------------------------------------------------------------------------
+// ---- arithmetic -------------------------------------------------------------------------------------------------
 
 static SmallVector<Instruction::BinaryOps, 4> otherOperations(const BinaryOperator &Op) {
   using List = SmallVector<Instruction::BinaryOps, 4>;
@@ -234,7 +242,8 @@ static SmallVector<Instruction::BinaryOps, 4> otherOperations(const BinaryOperat
 }
 
 static bool mayTrap(unsigned Opcode) {
-  return Opcode == Instruction::SDiv || Opcode == Instruction::UDiv || Opcode == Instruction::SRem || Opcode == Instruction::URem;
+  return Opcode == Instruction::SDiv || Opcode == Instruction::UDiv || Opcode == Instruction::SRem ||
+         Opcode == Instruction::URem;
 }
 
 static void addOperations(std::vector<Mutant> &All, BinaryOperator &Op, Variables &Names) {
@@ -259,7 +268,7 @@ static void addOperations(std::vector<Mutant> &All, BinaryOperator &Op, Variable
       Add("operand", N ? R : L, [&Op, N](IRBuilder<> &) { return Op.getOperand(N); }, IsPure);
 }
 
-// The next number above or below a floating-point result.
+// The next representable number above or below a floating-point result.
 static Value *roundedAway(IRBuilder<> &B, Value *V, bool Up) {
   Type *T = V->getType(), *Bits = B.getIntNTy(T->getScalarSizeInBits());
   Value *AsBits = B.CreateBitCast(V, Bits), *IsNegative = B.CreateICmpSLT(AsBits, ConstantInt::get(Bits, 0));
@@ -305,9 +314,9 @@ static void addResults(std::vector<Mutant> &All, Instruction &I, Variables &Name
                          [&I, Up](IRBuilder<> &B) { return roundedAway(B, copyOf(B, I), Up); }));
 }
 
-// ---- statements -------------------------------------------------------------------------------------------------------
+// ---- statements -------------------------------------------------------------------------------------------------
 
-// An assignment to a local variable: it keeps its value.
+// Deletes an assignment to a local variable, which then keeps its value.
 static void addDeletedAssignment(std::vector<Mutant> &All, Instruction &I, Variables &Names) {
   auto [Name, Before] = Names.overwrittenBy(&I);
   if (!Before) return;
@@ -326,7 +335,8 @@ static void addRoundings(std::vector<Mutant> &All, CastInst &Cast, Variables &Na
   bool IsToInteger = Cast.getOpcode() == Instruction::FPToSI || Cast.getOpcode() == Instruction::FPToUI;
   if (!IsToInteger || !isScalarFloat(Cast.getOperand(0)->getType())) return;
   std::string Before = Names.textOf(Cast.getOperand(0));
-  std::pair<Intrinsic::ID, StringRef> Ways[] = {{Intrinsic::floor, "floor"}, {Intrinsic::ceil, "ceil"}, {Intrinsic::rint, "rint"}};
+  std::pair<Intrinsic::ID, StringRef> Ways[] = {
+      {Intrinsic::floor, "floor"}, {Intrinsic::ceil, "ceil"}, {Intrinsic::rint, "rint"}};
   for (auto &Way : Ways) {
     std::string After = "(int)" + Way.second.str() + "(" + Before + ")";
     All.push_back(mutant("rounding", arrow("(int)" + Before, After), [&Cast, Rounds = Way.first](IRBuilder<> &B) {

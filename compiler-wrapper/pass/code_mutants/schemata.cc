@@ -1,13 +1,14 @@
-// The mutation points of a function, and the code that switches their mutants on. Before a point stands
+// The mutation points of a function, and the code that activates their mutants. This code precedes a point:
 //
 //   if (the site is armed) {
-//     switch (the mutant that is on) {
-//       case k: x = mutant k;                 goto behind
+//     switch (the active mutant) {
+//       case k: x = mutant k;                 goto after
 //       trace:  write the value;              goto the point
 //       none:   report which mutants differ;  goto the point
 //     }
 //   }
 //   x = the point
+//   after:
 #include "code_mutants.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -20,13 +21,16 @@
 namespace pen {
 using namespace llvm;
 
-static cl::opt<std::string> MutatedFunction("pen-mutants", cl::desc("Make mutants of this function, by its symbol; * for all"));
+static cl::opt<std::string> MutatedFunction("pen-mutants",
+                                            cl::desc("Make mutants of this function, by its symbol; * for all"));
 
 bool hasMutants(const Function &F) {
-  return !MutatedFunction.empty() && (MutatedFunction == "*" || F.getName() == MutatedFunction) && !F.callsFunctionThatReturnsTwice();
+  return !MutatedFunction.empty() && (MutatedFunction == "*" || F.getName() == MutatedFunction) &&
+         !F.callsFunctionThatReturnsTwice();
 }
 
-// On arithmetic that was there before locals were moved to registers. Where a local is written in parts, that makes more of it.
+// Marks arithmetic that was there before locals were moved to registers. If a local is written in parts, that step adds
+// arithmetic.
 static constexpr const char *OfSource = "pen.source";
 
 void markArithmetic(Function &F) {
@@ -37,10 +41,10 @@ void markArithmetic(Function &F) {
 
 namespace mutants {
 
-// Functions with more instructions than this would not compile in a reasonable time.
+// Functions with more instructions get no mutants, because they would not compile in a reasonable time.
 constexpr unsigned LargestFunction = 50'000;
 
-// The parts of an assumption decide what an input is, not what the function computes.
+// The parts of an assumption restrict the inputs; they are not part of the function's computation.
 static bool isPartOfAssumption(const Instruction &I) {
   return any_of(I.users(), [](const User *U) {
     auto *User = dyn_cast<Instruction>(U);
@@ -61,9 +65,11 @@ static bool decidesLoop(const Instruction &I, const FunctionPlan &Plan) {
   return any_of(successors(I.getParent()), [&](const BasicBlock *To) { return is_contained(Plan.LoopHeaders, To); });
 }
 
-// Constants that are stored, returned, passed or merged. Those of comparisons and arithmetic belong to the points of these.
+// Whether constant operands are points: constants that are stored, returned, passed or merged. Constants in comparisons
+// and arithmetic belong to the points of these instructions.
 static bool hasConstantPoints(const Instruction &I) {
-  if (auto *Call = dyn_cast<CallInst>(&I)) return !isa<IntrinsicInst>(I) && !Call->isInlineAsm() && !Call->isMustTailCall();
+  if (auto *Call = dyn_cast<CallInst>(&I))
+    return !isa<IntrinsicInst>(I) && !Call->isInlineAsm() && !Call->isMustTailCall();
   return isa<StoreInst>(I) || isa<ReturnInst>(I) || isa<PHINode>(I);
 }
 
@@ -79,7 +85,7 @@ static bool canBeOperandPoint(const Instruction &I, unsigned Operand) {
   return true;
 }
 
-// A number by which clang chooses the way out of a scope, in a switch that is not in the source.
+// Whether it is a number by which clang selects the exit of a scope, in a switch that is not in the source.
 static bool choosesWayOut(const PHINode &Phi, unsigned Depth = 0) {
   return all_of(Phi.users(), [&](const User *U) {
     if (auto *Next = dyn_cast<PHINode>(U)) return Depth < 8 && choosesWayOut(*Next, Depth + 1);
@@ -123,7 +129,7 @@ static std::string listOf(const Point &P) {
   return Text;
 }
 
-// Nothing is searched for where another mutant is the same.
+// The bits of the mutants that are goals: a mutant that equals another one is not searched for.
 static uint32_t possibleOf(const Point &P) {
   uint32_t Bits = 0;
   for (unsigned K = 0; K < P.All.size(); K++)
@@ -131,9 +137,9 @@ static uint32_t possibleOf(const Point &P) {
   return Bits;
 }
 
-// ---- code -------------------------------------------------------------------------------------------------------------
+// ---- code -------------------------------------------------------------------------------------------------------
 
-// A number as the runtime compares it, or null.
+// A number as the bits that the runtime compares, or null.
 static Value *bitsOf(Context &X, IRBuilder<> &B, Value *V) {
   Type *T = V->getType();
   if (T->isIntegerTy() && T->getIntegerBitWidth() <= 64) return B.CreateZExt(V, X.I64);
@@ -170,7 +176,7 @@ private:
   PHINode *Result = nullptr;
   DebugLoc Where;
 
-  // Makes an instruction of a constant operand.
+  // Creates an instruction for a constant operand.
   Instruction *valueOfConstant() {
     auto *Phi = dyn_cast<PHINode>(P.At);
     Instruction *Before = Phi ? Phi->getIncomingBlock(P.ConstantOperand)->getTerminator() : P.At;
@@ -180,7 +186,7 @@ private:
       P.At->setOperand(P.ConstantOperand, Copy);
       return Copy;
     }
-    BasicBlock *From = Before->getParent(); // all entries of a phi for one block have one value
+    BasicBlock *From = Before->getParent(); // all entries of a phi for one block must have one value
     for (unsigned N = 0; N < Phi->getNumIncomingValues(); N++)
       if (Phi->getIncomingBlock(N) == From) Phi->setIncomingValue(N, Copy);
     return Copy;
@@ -227,15 +233,17 @@ private:
     Switch->addCase(B.getInt64(P.All.size() + 1), traceOfOriginal());
   }
 
-  // A number that the original can compute once more, without effects.
+  // Whether the value is a number that the original can compute a second time without side effects.
   bool isTraced() const {
     Type *T = isa<StoreInst>(At) ? At->getOperand(0)->getType() : At->getType();
     bool IsNumber = floatBits(T) || (T->isIntegerTy() && T->getIntegerBitWidth() <= 64);
-    return IsNumber && (isa<StoreInst>(At) || (!isa<CallInst>(At) && !isa<FreezeInst>(At) && isSafeToSpeculativelyExecute(At)));
+    return IsNumber &&
+           (isa<StoreInst>(At) || (!isa<CallInst>(At) && !isa<FreezeInst>(At) && isSafeToSpeculativelyExecute(At)));
   }
 
   void trace(IRBuilder<> &B, Value *V) {
-    X.call(B, RUNTIME_FUNCTION(X, __pen_on_value), {actionsOf(X, S, Actions), bitsOf(X, B, V), X.u32(floatBits(V->getType()))});
+    X.call(B, RUNTIME_FUNCTION(X, __pen_on_value),
+           {actionsOf(X, S, Actions), bitsOf(X, B, V), X.u32(floatBits(V->getType()))});
   }
 
   BasicBlock *traceOfOriginal() {
@@ -250,7 +258,7 @@ private:
   void emitWatch(BasicBlock *Watch) {
     IRBuilder<> B(Watch);
     B.SetCurrentDebugLocation(Where);
-    // Code for distances is put before an instruction.
+    // Code for distances is inserted before an instruction.
     B.SetInsertPoint(B.CreateBr(Original));
     Value *Same = nullptr;
     for (unsigned K = 0; K < P.All.size(); K++) {
@@ -279,7 +287,7 @@ private:
     compare(B, K, Store->getValueOperand(), Old);
   }
 
-  // Each comparison of the value, with that of the original and with that of the mutant.
+  // The comparisons that use the value, each for the original and for the mutant.
   using Conditions = SmallVector<std::pair<Value *, Value *>, 4>;
   Conditions conditionsOf(IRBuilder<> &B, Value *Original, Value *Mutated) {
     Conditions All;
@@ -288,8 +296,9 @@ private:
     return All;
   }
 
-  // A mutant that differs if one of these pairs of conditions does: one holds and the other does not. The distance is that to the
-  // nearer of the two ways, and to the nearest pair. If both hold, or neither does, one of the numbers that are added is 0.
+  // Emits the code for a mutant that differs if one of these pairs of conditions differs: one holds and the other does
+  // not. The distance is the smaller one of the two ways to that, over all pairs. If both conditions hold, or neither
+  // does, one of the two summands is 0.
   void compareConditions(IRBuilder<> &B, unsigned K, const Conditions &All) {
     Value *Distance = nullptr, *Differs = nullptr;
     for (auto [Original, Mutated] : All) {
@@ -312,7 +321,8 @@ private:
 
   void compare(IRBuilder<> &B, unsigned K, Value *Original, Value *Mutated) {
     uint64_t Bits = floatBits(Original->getType());
-    X.call(B, RUNTIME_FUNCTION(X, __pen_on_mutated), {actionOf(K), bitsOf(X, B, Original), bitsOf(X, B, Mutated), X.u32(Bits)});
+    X.call(B, RUNTIME_FUNCTION(X, __pen_on_mutated),
+           {actionOf(K), bitsOf(X, B, Original), bitsOf(X, B, Mutated), X.u32(Bits)});
   }
 };
 
@@ -339,7 +349,7 @@ MutationPoints addMutationSites(FunctionPlan &Plan) {
 }
 
 void insertMutants(Context &X, const FunctionPlan &Plan, MutationPoints &Points, GlobalVariable *Actions) {
-  // Operands of constants first: replacing an instruction would leave them without it.
+  // Operands of constants come first: replacing an instruction would remove the operand.
   for (bool IsOperand : {true, false})
     for (unsigned I = 0; I < Points.All.size(); I++)
       if ((Points.All[I].ConstantOperand != ~0u) == IsOperand)

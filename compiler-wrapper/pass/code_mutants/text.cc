@@ -1,4 +1,4 @@
-// Values as C writes them, by the names that the debug information gives to variables.
+// Prints values in C notation, with the names that the debug information gives to variables.
 #include "code_mutants.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -27,7 +27,7 @@ struct Variables::Tables {
   DenseMap<const BasicBlock *, std::vector<Definition>> Definitions;
   DenseMap<const Value *, const DILocalVariable *> Names;
 
-  // Blocks that are looked at above that of an instruction, and the first one of the function besides.
+  // The number of dominating blocks that are examined; after these, only the entry block of the function.
   static constexpr unsigned Farthest = 64;
 
   void note(Instruction &I, const DILocalVariable *Variable, Value *V) {
@@ -41,8 +41,8 @@ struct Variables::Tables {
     return Found == Definitions.end() ? ArrayRef<Definition>() : ArrayRef<Definition>(Found->second);
   }
 
-  // The values before an instruction: those that the dominating blocks leave. Where ways with other values meet, there is a phi with
-  // a definition of its own.
+  // The values of the variables before an instruction, from the dominating blocks. Where paths with different values
+  // meet, a phi with a definition of its own is present.
   Known at(Instruction *I) const {
     Known All;
     for (const Definition &D : reverse(in(I->getParent())))
@@ -75,7 +75,8 @@ std::vector<std::pair<std::string, WeakTrackingVH>> Variables::othersLike(Value 
   for (auto &[Variable, Now] : T->at(At)) {
     Value *Other = Now;
     auto *I = dyn_cast_or_null<Instruction>(Other);
-    if (!isUsable(Other) || Other == V || Other->getType() != V->getType() || (I && !T->Dominators.dominates(I, At))) continue;
+    if (!isUsable(Other) || Other == V || Other->getType() != V->getType() || (I && !T->Dominators.dominates(I, At)))
+      continue;
     Found.push_back({Variable, Now});
   }
   auto Order = [](const DILocalVariable *D) {
@@ -147,7 +148,9 @@ StringRef symbolOf(CmpInst::Predicate P) {
 }
 
 // "a + b"
-static std::string infix(const std::string &L, StringRef Symbol, const std::string &R) { return L + " " + Symbol.str() + " " + R; }
+static std::string infix(const std::string &L, StringRef Symbol, const std::string &R) {
+  return L + " " + Symbol.str() + " " + R;
+}
 
 std::string Variables::operationOf(const Instruction &I) const {
   if (auto *Op = dyn_cast<BinaryOperator>(&I))
@@ -165,7 +168,8 @@ std::string Variables::textOf(Value *V, unsigned Depth) const {
     Value *From = Load->getPointerOperand();
     if (isa<GlobalValue>(From)) return From->getName().str();
     auto *Place = dyn_cast<GetElementPtrInst>(From);
-    if (Place && Depth > 0) return textOf(Place->getPointerOperand(), Depth - 1) + "[" + textOf(*std::prev(Place->op_end()), 0) + "]";
+    if (Place && Depth > 0)
+      return textOf(Place->getPointerOperand(), Depth - 1) + "[" + textOf(*std::prev(Place->op_end()), 0) + "]";
     return Depth > 0 ? "*" + textOf(From, Depth - 1) : "…";
   }
   if (auto *Call = dyn_cast<CallInst>(V); Call && Call->getCalledFunction()) {

@@ -32,10 +32,15 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
 // Whether this translation unit refers to standard input, or takes numbers from the environment of a verification task.
 // These are inputs, also of functions whose parameters are numbers only.
 static bool readsInput(const Module &M) {
-  if (any_of(M, [](const Function &F) { return F.isDeclaration() && F.getName().starts_with("__VERIFIER_nondet_"); })) return true;
-  static const char *const Readers[] = {"scanf",           "vscanf",          "__isoc99_scanf", "__isoc99_vscanf", "__isoc23_scanf",
-                                        "__isoc23_vscanf", "getchar", "getchar_unlocked", "gets", "read"};
-  return M.getNamedGlobal("stdin") || M.getNamedGlobal("_ZSt3cin") || any_of(Readers, [&](const char *Name) { return M.getFunction(Name); });
+  if (any_of(M, [](const Function &F) { return F.isDeclaration() && F.getName().starts_with("__VERIFIER_nondet_"); }))
+    return true;
+  static const char *const Readers[] = {"scanf",          "vscanf",
+                                        "__isoc99_scanf", "__isoc99_vscanf",
+                                        "__isoc23_scanf", "__isoc23_vscanf",
+                                        "getchar",        "getchar_unlocked",
+                                        "gets",           "read"};
+  return M.getNamedGlobal("stdin") || M.getNamedGlobal("_ZSt3cin") ||
+         any_of(Readers, [&](const char *Name) { return M.getFunction(Name); });
 }
 
 void planFrame(Function &F, Signature &S) {
@@ -63,8 +68,9 @@ void planFrame(Function &F, Signature &S) {
     S.ResultFrame = S.FrameSize;
     S.FrameSize += (Bytes + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
   }
-  S.HasFrame = any_of(S.Parameters, [](const Parameter &P) { return P.Pointer || P.Aggregate || P.Kind == PEN_UNSUPPORTED; }) ||
-               S.ResultIsAggregate || readsInput(*F.getParent());
+  S.HasFrame =
+      any_of(S.Parameters, [](const Parameter &P) { return P.Pointer || P.Aggregate || P.Kind == PEN_UNSUPPORTED; }) ||
+      S.ResultIsAggregate || readsInput(*F.getParent());
 }
 
 static void loadArguments(Context &X, IRBuilder<> &B, const Parameter &P, ArrayRef<Argument *> Own, Value *Frame,

@@ -47,9 +47,9 @@ Context::Context(Module &M) : M(M), C(M.getContext()) {
   cast<Function>(OutOfFuel.getCallee())->removeFnAttr(Attribute::WillReturn);
 }
 
-// The functions that an armed site calls preserve all registers (KEEPS_REGISTERS in the runtime). Otherwise the code around
-// the site would have to spill every value that is live across it, armed or not. They access no memory that the program or the
-// hooks access, except through their pointer arguments, so that a loop can hold its fuel in a register.
+// The functions that an armed site calls preserve all registers (KEEPS_REGISTERS in the runtime). Otherwise the code
+// around the site would have to spill every value that is live across it, armed or not. They access no memory that the
+// program or the hooks access, except through their pointer arguments, so that a loop can hold its fuel in a register.
 FunctionCallee Context::declare(StringRef Name, FunctionType *Type) {
   FunctionCallee Callee = M.getOrInsertFunction(Name, Type);
   auto *F = cast<Function>(Callee.getCallee());
@@ -126,8 +126,8 @@ static void hookComparison(Context &X, const Site &S, const ComparedOperands &Co
 
 // Hooks a condition of a decision: if the decision is armed, a call reports it. `PairAt` emits the pair of the
 // condition.
-static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, Instruction *At, Value *Condition, Value *Taken,
-                          function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
+static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, Instruction *At, Value *Condition,
+                          Value *Taken, function_ref<Value *(IRBuilder<> &)> PairAt, GlobalVariable *Actions) {
   if (S.Decision >= Plan.Decisions.size()) return;
   const Decision &D = Plan.Decisions[S.Decision];
   IRBuilder<> B(whenArmed(X, At, actionsOf(X, Plan.Sites[D.Site], Actions)));
@@ -137,8 +137,8 @@ static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, I
   X.call(B, X.Condition, {D.Record, X.u32(S.Node), Taken, Other});
 }
 
-static void hookTwoWay(Context &X, const FunctionPlan &Plan, const Site &S, Site &Comparison, Instruction *At, Value *Condition,
-                       GlobalVariable *Actions) {
+static void hookTwoWay(Context &X, const FunctionPlan &Plan, const Site &S, Site &Comparison, Instruction *At,
+                       Value *Condition, GlobalVariable *Actions) {
   ComparedOperands Compared = operandsOfSite(S);
   Comparison.Possible = possibleSides(X, Compared);
   Constant *Action = actionsOf(X, S, Actions);
@@ -206,7 +206,8 @@ void instrument(Context &X, FunctionPlan &Plan, GlobalVariable *Actions) {
     }
     if (!At || !S.isConditional()) continue; // mutants are inserted after all hooks
     if (auto *Br = dyn_cast<BranchInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Br, Br->getCondition(), Actions);
-    else if (auto *Sel = dyn_cast<SelectInst>(At)) hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
+    else if (auto *Sel = dyn_cast<SelectInst>(At))
+      hookTwoWay(X, Plan, S, Plan.Sites[I + 1], Sel, Sel->getCondition(), Actions);
     else if (auto *Sw = dyn_cast<SwitchInst>(At)) hookSwitch(X, S, Sw, Actions);
   }
   hookMoves(X, *Plan.F, Floats);

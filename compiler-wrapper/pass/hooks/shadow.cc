@@ -53,7 +53,8 @@ static Function *copyOf(Context &X, Function &F) {
   Copy->setAttributes({}); // the copy writes memory and returns nothing
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu"})
     if (F.hasFnAttribute(Name)) Copy->addFnAttr(F.getFnAttribute(Name));
-  for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::NoSanitizeCoverage}) Copy->addFnAttr(Kind);
+  for (Attribute::AttrKind Kind : {Attribute::Cold, Attribute::NoUnwind, Attribute::NoSanitizeCoverage})
+    Copy->addFnAttr(Kind);
   Copy->setComdat(nullptr);
   stripDebugInfo(*Copy);
   for (ReturnInst *Return : Returns) {

@@ -26,7 +26,8 @@ bool canEqual(const Value *V, const APInt &Number, const DataLayout &DL) {
 
 // K + Step, or nothing if that overflows.
 std::optional<APInt> neighbour(const APInt &K, int Step, bool IsSigned) {
-  bool AtMin = IsSigned ? K.isMinSignedValue() : K.isMinValue(), AtMax = IsSigned ? K.isMaxSignedValue() : K.isMaxValue();
+  bool AtMin = IsSigned ? K.isMinSignedValue() : K.isMinValue(),
+       AtMax = IsSigned ? K.isMaxSignedValue() : K.isMaxValue();
   bool AtEnd = Step < 0 ? AtMin : AtMax;
   if (Step != 0 && AtEnd) return std::nullopt;
   return K + APInt(K.getBitWidth(), Step, /*isSigned=*/true);
@@ -93,7 +94,8 @@ uint32_t possibleSides(Context &X, const ComparedOperands &S) {
 }
 
 bool comparesAsWritten(const CallInst *Comparison, const ComparedOperands &S) {
-  return isSameOrExtended(Comparison->getArgOperand(2), S.Left) && isSameOrExtended(Comparison->getArgOperand(3), S.Right);
+  return isSameOrExtended(Comparison->getArgOperand(2), S.Left) &&
+         isSameOrExtended(Comparison->getArgOperand(3), S.Right);
 }
 
 void emitSides(Context &X, IRBuilder<> &B, const ComparedOperands &S, Constant *Bytes, Value *Taken, Value *Pair) {

@@ -39,7 +39,9 @@ constexpr ByteFunction CharTraits = {"_ZNSt11char_traitsIcE7compareEPKcS2_m", tr
 bool hasType(const Function &F, bool HasLength) {
   FunctionType *T = F.getFunctionType();
   if (T->isVarArg() || T->getNumParams() != (HasLength ? 3 : 2) || !T->getReturnType()->isIntegerTy(32)) return false;
-  auto IsPointer = [&](unsigned I) { return T->getParamType(I)->isPointerTy() && !T->getParamType(I)->getPointerAddressSpace(); };
+  auto IsPointer = [&](unsigned I) {
+    return T->getParamType(I)->isPointerTy() && !T->getParamType(I)->getPointerAddressSpace();
+  };
   return IsPointer(0) && IsPointer(1) && (!HasLength || T->getParamType(2)->isIntegerTy(64));
 }
 

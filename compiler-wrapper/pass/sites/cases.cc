@@ -55,7 +55,8 @@ Buckets bucketsOf(Context &X, const std::vector<Label> &Labels) {
 Constant *caseRecords(Context &X, const std::vector<Label> &Labels) {
   std::vector<Constant *> Items;
   for (const Label &L : Labels) {
-    Record R(X.C, FIELD(pen_case, value, L.Value), FIELD(pen_case, branch, L.Branch), FIELD(pen_case, to_default, L.ToDefault));
+    Record R(X.C, FIELD(pen_case, value, L.Value), FIELD(pen_case, branch, L.Branch),
+             FIELD(pen_case, to_default, L.ToDefault));
     Items.push_back(R.Init);
   }
   return ConstantArray::get(ArrayType::get(Items.front()->getType(), Items.size()), Items);
@@ -71,10 +72,12 @@ Constant *makeCases(Context &X, Site &S, SwitchInst *Sw) {
   std::vector<Label> Labels = sortedLabels(S, Sw);
   measureRuns(Labels);
   std::string Name = ("__pen_cases." + Twine(S.FirstAction)).str();
-  S.Cases = placed(X, *Sw->getFunction(), caseRecords(X, Labels), Name, "pen_cases", GlobalValue::InternalLinkage, true);
+  S.Cases =
+      placed(X, *Sw->getFunction(), caseRecords(X, Labels), Name, "pen_cases", GlobalValue::InternalLinkage, true);
   S.Cases->setAlignment(Align(8)); // no padding between the arrays of different switches
   Buckets Found = bucketsOf(X, Labels);
-  sort(Labels, [](const Label &A, const Label &B) { return std::pair(A.Branch, A.Value) < std::pair(B.Branch, B.Value); });
+  sort(Labels,
+       [](const Label &A, const Label &B) { return std::pair(A.Branch, A.Value) < std::pair(B.Branch, B.Value); });
   std::vector<Constant *> First;
   size_t At = 0;
   for (unsigned Branch = 0; Branch <= S.Branches; Branch++) {

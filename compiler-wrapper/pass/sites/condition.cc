@@ -1,8 +1,8 @@
 // Traces the condition of a site back to its comparisons, and emits code that computes the branch distances.
 //
-// Each part of the condition has a pair {to_true, to_false} of distances. A comparison computes one; `!` exchanges its parts;
-// `&&` adds the distances to true and takes the smaller distance to false; `||` does the reverse (the usual rules for branch
-// distances).
+// Each part of the condition has a pair {to_true, to_false} of distances. A comparison computes one; `!` exchanges its
+// parts; `&&` adds the distances to true and takes the smaller distance to false; `||` does the reverse (the usual
+// rules for branch distances).
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -19,7 +19,8 @@ struct FloatComparison {
   Value *L, *R;
 
   static std::optional<FloatComparison> of(Value *V) {
-    if (auto *Cmp = dyn_cast<FCmpInst>(V)) return FloatComparison{Cmp->getPredicate(), Cmp->getOperand(0), Cmp->getOperand(1)};
+    if (auto *Cmp = dyn_cast<FCmpInst>(V))
+      return FloatComparison{Cmp->getPredicate(), Cmp->getOperand(0), Cmp->getOperand(1)};
     if (auto *Cmp = dyn_cast<ConstrainedFPCmpIntrinsic>(V))
       return FloatComparison{Cmp->getPredicate(), Cmp->getArgOperand(0), Cmp->getArgOperand(1)};
     return std::nullopt;
@@ -30,7 +31,8 @@ struct FloatComparison {
 Value *expected(Value *V) {
   auto *Call = dyn_cast<IntrinsicInst>(V);
   if (!Call) return nullptr;
-  bool Expects = Call->getIntrinsicID() == Intrinsic::expect || Call->getIntrinsicID() == Intrinsic::expect_with_probability;
+  bool Expects =
+      Call->getIntrinsicID() == Intrinsic::expect || Call->getIntrinsicID() == Intrinsic::expect_with_probability;
   return Expects ? Call->getArgOperand(0) : nullptr;
 }
 
@@ -104,7 +106,8 @@ private:
   Value *traceCall(CallInst *Call, unsigned Depth) {
     if (Leaves >= MaxLeaves) return nullptr;
     if (Value *Inner = expected(Call); Inner && Inner->getType()->isIntegerTy(1)) return pairOf(Inner, Depth);
-    if (Call->getIntrinsicID() == Intrinsic::is_fpclass) return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
+    if (Call->getIntrinsicID() == Intrinsic::is_fpclass)
+      return traceFloatClass(Call->getArgOperand(0), Call->getArgOperand(1));
     if (comparesBytes(*Call)) {
       Leaves++;
       // A shadow writes no memory, so the operands do not change before its end.
@@ -271,7 +274,9 @@ private:
   // Compares floats of 80 and 128 bits by their upper 64 bits. A conversion to double would raise exceptions.
   Value *compareWideFloats(CmpInst::Predicate Predicate, Value *L, Value *R) {
     unsigned Bits = L->getType()->getPrimitiveSizeInBits();
-    auto Upper = [&](Value *V) { return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64); };
+    auto Upper = [&](Value *V) {
+      return B.CreateTrunc(B.CreateLShr(B.CreateBitCast(V, B.getIntNTy(Bits)), Bits - 64), X.I64);
+    };
     return X.pairOf(B, X.FCmpWide, {X.u32(Predicate), Upper(L), Upper(R), X.u32(Bits)});
   }
 
@@ -347,7 +352,8 @@ private:
     IRBuilder<> AtMerge(Phi);
     PHINode *Copy = AtMerge.CreatePHI(V->getType(), Phi->getNumIncomingValues());
     for (unsigned I = 0; I < Phi->getNumIncomingValues(); I++) {
-      // A block with several edges to the phi must have the same value on each. V is computed before the value of the phi.
+      // A block with several edges to the phi must have the same value on each. V is computed before the value of the
+      // phi.
       bool Same = Phi->getIncomingBlock(I) == Phi->getIncomingBlock(Way) ||
                   Phi->getIncomingValue(I) == Phi->getIncomingValue(Way);
       Copy->addIncoming(Same ? V : Constant::getNullValue(V->getType()), Phi->getIncomingBlock(I));

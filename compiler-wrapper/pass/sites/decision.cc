@@ -69,7 +69,8 @@ private:
   DenseMap<BasicBlock *, BranchInst *> Starts;
 
   BranchInst *rootOf(BranchInst *Br) const {
-    for (auto Found = Joined.find(Br); Found != Joined.end() && Found->second != Br; Found = Joined.find(Br)) Br = Found->second;
+    for (auto Found = Joined.find(Br); Found != Joined.end() && Found->second != Br; Found = Joined.find(Br))
+      Br = Found->second;
     return Br;
   }
 
@@ -119,10 +120,11 @@ private:
   // Whether a block only merges the value of a part of a condition, and perhaps negates it.
   bool isMerge(const BasicBlock *BB) const {
     if (BB->phis().empty()) return false;
-    if (HasNames && !isNumberedName(BB->getName(), "land.end") && !isNumberedName(BB->getName(), "lor.end")) return false;
+    if (HasNames && !isNumberedName(BB->getName(), "land.end") && !isNumberedName(BB->getName(), "lor.end"))
+      return false;
     return all_of(*BB, [](const Instruction &I) {
-      return isa<PHINode>(I) || isa<DbgInfoIntrinsic>(I) || isa<BranchInst>(I) || isa<ZExtInst>(I) || isa<FreezeInst>(I) ||
-             I.getOpcode() == Instruction::Xor;
+      return isa<PHINode>(I) || isa<DbgInfoIntrinsic>(I) || isa<BranchInst>(I) || isa<ZExtInst>(I) ||
+             isa<FreezeInst>(I) || I.getOpcode() == Instruction::Xor;
     });
   }
 

@@ -51,7 +51,8 @@ void keepDivisionTraps(Context &X, Function &F) {
                               "~{eax},~{edx},~{dirflag},~{fpsr},~{flags}", true);
   for (Instruction *I : Divisions) {
     IRBuilder<> B(I);
-    Instruction *Then = SplitBlockAndInsertIfThen(traps(B, *I), I, true, MDBuilder(X.C).createBranchWeights(1, 1 << 20));
+    Instruction *Then =
+        SplitBlockAndInsertIfThen(traps(B, *I), I, true, MDBuilder(X.C).createBranchWeights(1, 1 << 20));
     CallInst *Call = IRBuilder<>(Then).CreateCall(Trap);
     Call->setDebugLoc(I->getDebugLoc());
     Call->addFnAttr(Attribute::NoMerge);

@@ -23,7 +23,8 @@ public:
   Names(Context &X, ArrayRef<Value *> Values) : X(X) {
     for (unsigned I = 0; I < Values.size(); I++) Numbers[Values[I]] = I;
     Type *Bytes = ArrayType::get(Type::getInt8Ty(X.C), Values.size());
-    Table = new GlobalVariable(X.M, Bytes, false, GlobalValue::PrivateLinkage, Constant::getNullValue(Bytes), "__pen_names");
+    Table = new GlobalVariable(X.M, Bytes, false, GlobalValue::PrivateLinkage, Constant::getNullValue(Bytes),
+                               "__pen_names");
   }
 
   // The name of a value; null if it has none.
@@ -51,7 +52,8 @@ bool isCall(const Instruction &I) {
 
 bool passesFloats(const Instruction &I) {
   auto IsFloat = [](const Use &U) { return isScalar(U->getType()); };
-  if (auto *Return = dyn_cast<ReturnInst>(&I)) return Return->getReturnValue() && isScalar(Return->getReturnValue()->getType());
+  if (auto *Return = dyn_cast<ReturnInst>(&I))
+    return Return->getReturnValue() && isScalar(Return->getReturnValue()->getType());
   return isCall(I) && any_of(cast<CallInst>(I).args(), IsFloat);
 }
 
@@ -75,7 +77,8 @@ SmallVector<Value *, 0> floatsOf(Function &F) {
 }
 
 // `Of` is a float. Either it has a name, or the place that it moves to gets one.
-static void hookMove(Context &X, Names &All, Value *Of, uint32_t What, Value *Address, Instruction *Next, Constant *Name = nullptr) {
+static void hookMove(Context &X, Names &All, Value *Of, uint32_t What, Value *Address, Instruction *Next,
+                     Constant *Name = nullptr) {
   IRBuilder<> B(Next);
   if (auto *I = dyn_cast<Instruction>(Of)) B.SetCurrentDebugLocation(I->getDebugLoc());
   Value *At = Address ? B.CreateAddrSpaceCast(Address, X.Ptr) : ConstantPointerNull::get(X.Ptr);
@@ -103,7 +106,8 @@ static Value *sourceOf(Context &X, Names &All, Instruction &I) {
     return Of;
   }
   if (auto *Select = dyn_cast<SelectInst>(&I))
-    return IRBuilder<>(Select).CreateSelect(Select->getCondition(), All.from(Select->getTrueValue()), All.from(Select->getFalseValue()));
+    return IRBuilder<>(Select).CreateSelect(Select->getCondition(), All.from(Select->getTrueValue()),
+                                            All.from(Select->getFalseValue()));
   if (isa<FPExtInst>(I) || isa<FreezeInst>(I)) return All.from(I.getOperand(0));
   return nullptr;
 }

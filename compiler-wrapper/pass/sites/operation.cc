@@ -89,7 +89,8 @@ uint32_t sumPossible(Value *L, Value *R, Type *T) {
   return Mask;
 }
 
-// A subnormal number times an integer, or divided by 1, 1/2, 1/4..., is exact. Times 1.1 it is inexact, so it underflows.
+// A subnormal number times an integer, or divided by 1, 1/2, 1/4..., is exact. Times 1.1 it is inexact, so it
+// underflows.
 bool isInteger(double Magnitude) { return Magnitude == std::trunc(Magnitude); }
 
 bool isPowerOfTwo(double Magnitude) {
@@ -118,7 +119,8 @@ uint32_t quotientPossible(Value *L, Value *R, Type *T) {
   }
   if (auto Magnitude = magnitudeOf(L)) {
     Mask &= ~(*Magnitude == 0 ? Overflow | Underflow | DivideByZero | Inexact : uint32_t(Invalid));
-    if (*Magnitude < (T->isDoubleTy() ? 0x1p-50 : 0x1p-21)) Mask &= ~Overflow; // the smallest divisor is 2^-1074, 2^-149
+    if (*Magnitude < (T->isDoubleTy() ? 0x1p-50 : 0x1p-21))
+      Mask &= ~Overflow; // the smallest divisor is 2^-1074, 2^-149
     if (*Magnitude >= 4) Mask &= ~Underflow;                                   // the largest one is below 2^1024, 2^128
   }
   return Mask;
@@ -142,7 +144,8 @@ Operation makeOperation(unsigned Number, StringRef Name, uint32_t Possible, Arra
   Operation O{Number, Name.str(), Possible, {}, Float};
   O.Operands.append(Operands.begin(), Operands.end());
   for (Value *V : Operands)
-    if (auto *K = dyn_cast<ConstantFP>(V); K && !K->getValueAPF().isFinite()) O.Possible = 0; // NaN and infinity only propagate
+    if (auto *K = dyn_cast<ConstantFP>(V); K && !K->getValueAPF().isFinite())
+      O.Possible = 0; // NaN and infinity only propagate
   return O;
 }
 
@@ -256,11 +259,18 @@ std::optional<Operation> operationOfCall(const CallInst &Call) {
 std::optional<Operation> operationOf(Instruction &I) {
   if (auto *Call = dyn_cast<CallInst>(&I)) return operationOfCall(*Call);
   switch (I.getOpcode()) {
-    case Instruction::FAdd: case Instruction::FSub: case Instruction::FMul: case Instruction::FDiv: case Instruction::FRem:
-    case Instruction::FNeg: case Instruction::FPTrunc: case Instruction::FPToSI: case Instruction::FPToUI:
-    case Instruction::SIToFP: case Instruction::UIToFP:
-      break;
-    default: return std::nullopt;
+  case Instruction::FAdd:
+  case Instruction::FSub:
+  case Instruction::FMul:
+  case Instruction::FDiv:
+  case Instruction::FRem:
+  case Instruction::FNeg:
+  case Instruction::FPTrunc:
+  case Instruction::FPToSI:
+  case Instruction::FPToUI:
+  case Instruction::SIToFP:
+  case Instruction::UIToFP: break;
+  default: return std::nullopt;
   }
   SmallVector<Value *, 3> Ops(I.operand_values());
   return operationNamed(I.getOpcodeName(), Ops, I.getType());

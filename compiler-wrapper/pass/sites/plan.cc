@@ -1,4 +1,5 @@
-// The plan of a function: its sites, branch graph, loops, parameter names and constants, before anything is changed in it.
+// The plan of a function: its sites, branch graph, loops, parameter names and constants, before anything is changed in
+// it.
 #include "../plugin.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -68,7 +69,8 @@ static std::optional<Site> siteAt(Instruction &I) {
   }
   if (auto *Sw = dyn_cast<SwitchInst>(&I)) {
     S.K = Kind::Switch;
-    if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64) return std::nullopt;
+    if (isa<Constant>(Sw->getCondition()) || Sw->getCondition()->getType()->getIntegerBitWidth() > 64)
+      return std::nullopt;
     findDestinations(S, *Sw);
     if (S.Branches < 2) return std::nullopt;
     return S;
@@ -144,7 +146,9 @@ private:
     auto *Store = dyn_cast<StoreInst>(&I);
     auto *K = Store ? dyn_cast<ConstantInt>(Store->getValueOperand()) : nullptr;
     auto *Slot = K && K->getBitWidth() <= 64 ? dyn_cast<AllocaInst>(Store->getPointerOperand()) : nullptr;
-    auto IsRead = [](const User *U) { return isa<LoadInst>(U) && any_of(U->users(), [](const User *V) { return slotOf(dyn_cast<Instruction>(V)); }); };
+    auto IsRead = [](const User *U) {
+      return isa<LoadInst>(U) && any_of(U->users(), [](const User *V) { return slotOf(dyn_cast<Instruction>(V)); });
+    };
     if (Slot && any_of(Slot->users(), IsRead)) Stored = {Slot, K->getSExtValue()};
   }
 
@@ -193,7 +197,8 @@ SmallPtrSet<BasicBlock *, 16> liveBlocks(Function &F) {
   return Live;
 }
 
-// The comparison site of a two-way site. None of its branches is possible until the condition is traced to a comparison.
+// The comparison site of a two-way site. None of its branches is possible until the condition is traced to a
+// comparison.
 static Site comparisonSite(const Site &Conditional) {
   Site S;
   S.K = Kind::Comparison;
@@ -265,7 +270,9 @@ static void nameParameters(FunctionPlan &Plan) {
   }
 }
 
-static bool comparesOrComputes(const Instruction &I) { return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I); }
+static bool comparesOrComputes(const Instruction &I) {
+  return isa<CmpInst>(I) || isa<BinaryOperator>(I) || isa<SwitchInst>(I);
+}
 
 // Elements in the order of insertion, without repetition. LLVM's own sets of integers cannot hold the two largest ones
 // (or INT64_MIN), and programs do compare with these.

@@ -59,12 +59,13 @@ std::optional<bool> valueFrom(PHINode *Phi, BasicBlock *P) {
     From = P->getSinglePredecessor();
   }
   auto *Br = From ? dyn_cast<BranchInst>(From->getTerminator()) : nullptr;
-  if (!Br || !Br->isConditional() || Br->getCondition() != V || Br->getSuccessor(0) == Br->getSuccessor(1)) return std::nullopt;
+  if (!Br || !Br->isConditional() || Br->getCondition() != V || Br->getSuccessor(0) == Br->getSuccessor(1))
+    return std::nullopt;
   return Br->getSuccessor(0) == To;
 }
 
-// Whether `From` can branch to `To` directly, with the values that the phis of `To` get from `BB`. Not if one of these values
-// is computed in `BB`, or if a phi gets another value from `From` already.
+// Whether `From` can branch to `To` directly, with the values that the phis of `To` get from `BB`. Not if one of these
+// values is computed in `BB`, or if a phi gets another value from `From` already.
 bool canEnter(BasicBlock *To, BasicBlock *BB, BasicBlock *From) {
   for (PHINode &Phi : To->phis()) {
     Value *Through = Phi.getIncomingValueForBlock(BB);

@@ -1,5 +1,5 @@
-// Calls: functions of the module are translated in place, to a depth; some functions have an exact meaning; others may do anything that
-// code outside can do.
+// Translates calls. Functions of the module are translated in place, up to a depth. Some functions have an exact
+// meaning. All others may have any effect that code outside of the module can have.
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -7,14 +7,16 @@
 namespace pen::smt {
 using namespace llvm;
 
-// Calls in calls that are translated, and the lines of a script beyond which no more are.
+// The limits of translation in place: the depth of nested calls, and the number of lines in the script.
 static constexpr unsigned MostDepth = 4;
 static constexpr size_t MostLines = 20000;
 
-// The name for double of the function of the C library that is called, or of the intrinsic that stands for it.
+// The called function of the C library, or the one that an intrinsic corresponds to, by the name of its variant for
+// double.
 std::optional<StringRef> Frame::libraryName(const CallBase &I) const {
   const Function *Callee = I.getCalledFunction();
-  if (!Callee || !Callee->isDeclaration() || I.isNoBuiltin() || F.hasFnAttribute("no-builtins") || I.isStrictFP()) return std::nullopt;
+  if (!Callee || !Callee->isDeclaration() || I.isNoBuiltin() || F.hasFnAttribute("no-builtins") || I.isStrictFP())
+    return std::nullopt;
   StringRef Name = Callee->getName();
   if (Name.consume_front("llvm.")) {
     Name = Name.split('.').first;
@@ -48,9 +50,9 @@ Val Frame::call(const CallBase &I) {
 }
 
 std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
-  bool IsKnown = !Callee.isDeclaration() && !Callee.isInterposable() && !Callee.isVarArg() && Callee.arg_size() == I.arg_size() &&
-                 Callee.getReturnType() == I.getType() && !Callee.callsFunctionThatReturnsTwice() &&
-                 !Callee.getName().starts_with("__pen_");
+  bool IsKnown = !Callee.isDeclaration() && !Callee.isInterposable() && !Callee.isVarArg() &&
+                 Callee.arg_size() == I.arg_size() && Callee.getReturnType() == I.getType() &&
+                 !Callee.callsFunctionThatReturnsTwice() && !Callee.getName().starts_with("__pen_");
   X.IsRecursive |= is_contained(X.Active, &Callee);
   if (!IsKnown || Depth >= MostDepth || is_contained(X.Active, &Callee)) return std::nullopt;
   std::optional<bool> Before = X.Pair ? X.Pair->wasInlined(Context, &I) : std::nullopt;
@@ -78,7 +80,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
   return Done.Result;
 }
 
-// In place of run(), where another function calls this one.
+// Used instead of run() if another function calls this one.
 Outcome Frame::runInside() {
   X.Active.push_back(&F);
   Outcome Done = run();
@@ -87,7 +89,7 @@ Outcome Frame::runInside() {
   return Done;
 }
 
-// The function has returned: its local variables are gone.
+// Removes the local variables from memory when the function has returned.
 void Frame::forgetLocals(Memory &After) const {
   for (unsigned O : Locals) {
     After.Cells.erase(After.Cells.lower_bound({O, INT64_MIN}), After.Cells.lower_bound({O + 1, INT64_MIN}));
@@ -108,7 +110,8 @@ void Frame::unknownCall(const CallBase &I) {
   X.forgetEscaped(Now);
 }
 
-// The rounding mode that a function which rounds to an integer has; null if it is none. "mode" is that of the environment.
+// The rounding mode of a function that rounds to an integer; null if it is no such function. "mode" is the mode of the
+// environment.
 static const char *modeOf(StringRef Name) {
   if (Name == "floor") return "RTN";
   if (Name == "ceil") return "RTP";
@@ -119,20 +122,21 @@ static const char *modeOf(StringRef Name) {
   return nullptr;
 }
 
-// A function of the C library or an intrinsic with a meaning in SMT-LIB, by its name for double.
+// Translates a function of the C library or an intrinsic that has a meaning in SMT-LIB, by its name for double.
 std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
   if (!I.getType()->isFloatingPointTy() || I.arg_size() == 0 || !isExact(I)) return std::nullopt;
   Val A = valueOf(I.getArgOperand(0));
   if (!A.isFloat() || I.getArgOperand(0)->getType() != I.getType()) return std::nullopt;
   bool IsKnown = Name == "fabs" || Name == "sqrt" || Name == "copysign" || modeOf(Name);
-  if (IsKnown && !isa<IntrinsicInst>(I)) X.Assumptions.insert(Name.str() + " is the function of the C library, rounded correctly");
+  if (IsKnown && !isa<IntrinsicInst>(I))
+    X.Assumptions.insert(Name.str() + " is the function of the C library, rounded correctly");
   if (Name == "fabs") return signChanged(A, "fp.abs", "bvand", false);
   if (const char *Mode = modeOf(Name)) {
     Term Used = StringRef(Mode) == "mode" ? X.mode(place(I)) : Term(Mode);
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.roundToIntegral", {Used, X.floatOf(A)})), A.Poison);
   }
   if (Name == "sqrt") {
-    if (!isa<IntrinsicInst>(I) && !I.onlyReadsMemory()) noteEvent(I), X.forgetEscaped(Now); // errno
+    if (!isa<IntrinsicInst>(I) && !I.onlyReadsMemory()) noteEvent(I), X.forgetEscaped(Now); // it may set errno
     return Val::scalar(A.S, X.S.define(A.S, apply("fp.sqrt", {X.mode(place(I)), X.floatOf(A)})), A.Poison);
   }
   if (Name == "copysign" && I.arg_size() == 2) {
@@ -141,15 +145,17 @@ std::optional<Val> Frame::mathFunction(const CallBase &I, StringRef Name) {
     APInt Sign = APInt::getSignMask(A.S.Width);
     Sort Bits = Sort::bits(A.S.Width);
     Val V = Val::scalar(A.S, "", X.S.defineBool(either(A.Poison, B.Poison)));
-    V.Bits = X.S.define(Bits, apply("bvor", {apply("bvand", {X.bitsOf(A), literal(~Sign)}), apply("bvand", {X.bitsOf(B), literal(Sign)})}));
+    V.Bits = X.S.define(Bits, apply("bvor", {apply("bvand", {X.bitsOf(A), literal(~Sign)}),
+                                             apply("bvand", {X.bitsOf(B), literal(Sign)})}));
     return V;
   }
   return std::nullopt;
 }
 
-// `fegetround` of the C library: the values of <fenv.h> on x86-64.
+// Translates `fegetround` of the C library, with the values of <fenv.h> on x86-64.
 std::optional<Val> Frame::roundingMode(const CallBase &I) {
-  if (!I.getType()->isIntegerTy(32) || I.arg_size() != 0 || !StringRef(F.getParent()->getTargetTriple().str()).starts_with("x86_64"))
+  if (!I.getType()->isIntegerTy(32) || I.arg_size() != 0 ||
+      !StringRef(F.getParent()->getTargetTriple().str()).starts_with("x86_64"))
     return std::nullopt;
   Term Mode = X.mode(place(I)), Value = literal(APInt(32, 0xc00)); // FE_TOWARDZERO
   static constexpr std::pair<const char *, unsigned> Others[] = {{"RTP", 0x800}, {"RTN", 0x400}, {"RNE", 0}};
@@ -158,7 +164,7 @@ std::optional<Val> Frame::roundingMode(const CallBase &I) {
   return Val::scalar(Sort::bits(32), X.S.define(Sort::bits(32), Value));
 }
 
-// Whether the processor of the compilation has no fused multiply-add, so that a*b+c is two operations.
+// Whether the target processor has no fused multiply-add, so that a*b+c is two operations.
 static bool hasNoFused(const Function &F) {
   StringRef Triple = F.getParent()->getTargetTriple().str();
   StringRef Features = F.getFnAttribute("target-features").getValueAsString();
@@ -173,7 +179,7 @@ static Val multiplyAdd(Translator &X, const Val &A, const Val &B, const Val &C, 
   return Val::scalar(A.S, X.S.define(A.S, apply("fp.add", {Mode, Product, X.floatOf(C)})), Poison);
 }
 
-// `fma` is fused; `fmuladd` may be.
+// `fma` is always fused; `fmuladd` may be.
 std::optional<Val> Frame::fused(const CallBase &I, bool Always, const Term &Mode) {
   Val A = valueOf(I.getArgOperand(0)), B = valueOf(I.getArgOperand(1)), C = valueOf(I.getArgOperand(2));
   if (!A.isFloat() || !B.isFloat() || !C.isFloat() || !isExact(I)) return std::nullopt;
@@ -256,7 +262,7 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
   if (I.isLifetimeStartOrEnd()) {
     Val V = valueOf(I.getArgOperand(I.arg_size() - 1));
     V.K == Val::Pointer ? X.forgetObject(Now, V.Base) : X.forgetAll(Now);
-    // Its bytes are uninitialised then.
+    // At the start of its lifetime, the bytes of a local variable are uninitialised.
     bool IsLocal = V.K == Val::Pointer && X.Objects[V.Base].K == Object::Stack;
     if (IsLocal && I.getIntrinsicID() == Intrinsic::lifetime_start) Now.Clean.insert(V.Base);
     return true;
@@ -273,12 +279,13 @@ bool Frame::memoryIntrinsic(const IntrinsicInst &I) {
     X.forget(Now, To, std::nullopt);
     return true;
   }
-  std::vector<std::pair<uint64_t, Val>> Parts; // all are read before the first is written
+  std::vector<std::pair<uint64_t, Val>> Parts; // all parts are read before the first is written
   Val From = Copy ? valueOf(Copy->getRawSource()) : Val();
   for (uint64_t At = 0; At < Bytes;) {
     unsigned Size = Bytes - At >= 8 ? 8 : 1;
     Type *T = IntegerType::get(X.C, Size * 8);
-    if (Filled) Parts.push_back({At, Val::scalar(Sort::bits(Size * 8), literal(APInt::getSplat(Size * 8, Filled->getValue())))});
+    if (Filled)
+      Parts.push_back({At, Val::scalar(Sort::bits(Size * 8), literal(APInt::getSplat(Size * 8, Filled->getValue())))});
     else if (From.K != Val::Pointer) Parts.push_back({At, unknown(I, "memory")});
     else Parts.push_back({At, X.load(Now, X.pointerInto(From, At, literal(APInt(64, At))), T, "memory" + place(I))});
     At += Size;

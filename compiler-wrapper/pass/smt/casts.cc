@@ -1,18 +1,20 @@
-// Conversions between integers, floats and pointers.
+// Translates conversions between integers, floats and pointers.
 #include "smt.h"
 
 namespace pen::smt {
 using namespace llvm;
 
-// 2^Power in a float format; infinity if it is outside.
+// 2^Power in a float format; infinity if it exceeds the format.
 static Term powerOfTwo(unsigned Power, Sort S, bool Negative) {
   unsigned Bias = (1u << (S.Exponent - 1)) - 1;
-  if (Power > Bias) return std::string("(_ ") + (Negative ? "-" : "+") + "oo " + std::to_string(S.Exponent) + " " + std::to_string(S.Mantissa) + ")";
+  if (Power > Bias)
+    return std::string("(_ ") + (Negative ? "-" : "+") + "oo " + std::to_string(S.Exponent) + " " +
+           std::to_string(S.Mantissa) + ")";
   return "(fp " + literal(APInt(1, Negative)) + " " + literal(APInt(S.Exponent, Power + Bias)) + " " +
          literal(APInt(S.Mantissa - 1, 0)) + ")";
 }
 
-// Truncation towards zero; a value outside of the type is poison.
+// Truncates towards zero; a value outside of the type is poison.
 Val Frame::toInteger(const Instruction &I, const Value *Operand, bool Signed) {
   Val V = valueOf(Operand);
   std::optional<Sort> To = X.sortOf(I.getType());
@@ -21,17 +23,21 @@ Val Frame::toInteger(const Instruction &I, const Value *Operand, bool Signed) {
   Term Above = apply("fp.lt", {Whole, powerOfTwo(To->Width - Signed, V.S, false)});
   Term Least = powerOfTwo(To->Width - 1, V.S, true);
   Term Below = Signed ? apply(StringRef(Least).starts_with("(_") ? "fp.gt" : "fp.geq", {Whole, Least})
-                      : apply("fp.geq", {Whole, "(_ -zero " + std::to_string(V.S.Exponent) + " " + std::to_string(V.S.Mantissa) + ")"});
+                      : apply("fp.geq", {Whole, "(_ -zero " + std::to_string(V.S.Exponent) + " " +
+                                                    std::to_string(V.S.Mantissa) + ")"});
   Term IsInside = X.S.defineBool(both(Above, Below));
-  Term Number = X.S.define(*To, "(" + indexed(Signed ? "fp.to_sbv" : "fp.to_ubv", {To->Width}) + " RTZ " + X.floatOf(V) + ")");
+  Term Number =
+      X.S.define(*To, "(" + indexed(Signed ? "fp.to_sbv" : "fp.to_ubv", {To->Width}) + " RTZ " + X.floatOf(V) + ")");
   return Val::scalar(*To, Number, X.S.defineBool(either(V.Poison, negate(IsInside))));
 }
 
 Val Frame::toFloat(const Instruction &I, const Value *Operand, bool Signed, const Term &Mode) {
   Val V = valueOf(Operand);
   std::optional<Sort> To = X.sortOf(I.getType());
-  if (!To || To->K != Sort::Float || !X.HasExactFloats || !(V.isBits() || V.isBool())) return unknown(I, "conversion to a float");
-  Term Number = "(" + indexed(Signed ? "to_fp" : "to_fp_unsigned", {To->Exponent, To->Mantissa}) + " " + Mode + " " + X.bitsOf(V) + ")";
+  if (!To || To->K != Sort::Float || !X.HasExactFloats || !(V.isBits() || V.isBool()))
+    return unknown(I, "conversion to a float");
+  Term Number = "(" + indexed(Signed ? "to_fp" : "to_fp_unsigned", {To->Exponent, To->Mantissa}) + " " + Mode + " " +
+                X.bitsOf(V) + ")";
   Val Result = Val::scalar(*To, X.S.define(*To, Number), V.Poison);
   X.notePayload(Result, {});
   return Result;
@@ -52,7 +58,9 @@ static Val resized(Translator &X, const Val &V, Sort To, bool Signed) {
   unsigned From = V.isBool() ? 1 : V.S.Width;
   unsigned Width = To.K == Sort::Bool ? 1 : To.Width;
   if (Width < From) Bits = X.S.define(Sort::bits(Width), "(" + indexed("extract", {Width - 1, 0}) + " " + Bits + ")");
-  if (Width > From) Bits = X.S.define(Sort::bits(Width), "(" + indexed(Signed ? "sign_extend" : "zero_extend", {Width - From}) + " " + Bits + ")");
+  if (Width > From)
+    Bits = X.S.define(Sort::bits(Width),
+                      "(" + indexed(Signed ? "sign_extend" : "zero_extend", {Width - From}) + " " + Bits + ")");
   if (To.K == Sort::Bool) return Val::scalar(To, X.truthOf(Bits), V.Poison);
   return Val::scalar(To, Bits, V.Poison);
 }
@@ -69,7 +77,8 @@ Val Frame::convert(const CastInst &I) {
   case Instruction::SExt: {
     if (V.isBool() && To->K == Sort::Bits) {
       APInt One = I.getOpcode() == Instruction::SExt ? APInt::getAllOnes(To->Width) : APInt(To->Width, 1);
-      return Val::scalar(*To, X.S.define(*To, smt::choose(V.Text, literal(One), literal(APInt(To->Width, 0)))), V.Poison);
+      return Val::scalar(*To, X.S.define(*To, smt::choose(V.Text, literal(One), literal(APInt(To->Width, 0)))),
+                         V.Poison);
     }
     Val Raw = rawOf(I.getOperand(0));
     bool IsBitwise = Raw.Undefined && To->K == Sort::Bits && I.getOpcode() != Instruction::SExt;

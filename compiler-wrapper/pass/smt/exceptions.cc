@@ -1,5 +1,6 @@
-// Floating-point exceptions of operations with finite operands (IEEE 754, Sect. 7). Where the exact condition would need the unrounded result,
-// one that is true more often stands for it: that no execution fulfils it still means that none raises the exception.
+// Translates floating-point exceptions of operations with finite operands (IEEE 754, Sect. 7). If the exact condition
+// would need the unrounded result, a weaker condition replaces it: the weaker one holds whenever the exact one does, so
+// its unsatisfiability still proves that no execution raises the exception.
 #include "smt.h"
 
 #include "../../runtime/functions.h"
@@ -12,12 +13,14 @@ using namespace llvm;
 static Term isFinite(const Term &A) { return negate(either(apply("fp.isNaN", {A}), apply("fp.isInfinite", {A}))); }
 static Term isZero(const Term &A) { return apply("fp.isZero", {A}); }
 
-// Operands and result of an operation; of a unary one B is A. Of a conversion to an integer how it rounds.
+// Operands and result of an operation. For a unary operation, B is A. `Rounding` is the rounding mode of a conversion
+// to an integer.
 struct Computed {
   Term A, B, Result, Rounding;
 };
 
-// To the nearest, an overflow is infinity. Rounded in another mode it may be the largest number, which exact results can be, too.
+// When rounding to nearest, the result of an overflow is infinity. In other modes it may be the largest number, which
+// is also a possible exact result.
 static Term overflows(const Computed &V, Sort S, Type *T, bool ChangesMode) {
   Term Largest = literal(APFloat::getLargest(T->getFltSemantics()), S);
   Term IsLargest = apply("fp.eq", {apply("fp.abs", {V.Result}), Largest});
@@ -25,12 +28,14 @@ static Term overflows(const Computed &V, Sort S, Type *T, bool ChangesMode) {
   return either(apply("fp.isInfinite", {V.Result}), both(Truncates, IsLargest));
 }
 
-// The result is tiny, or the least normal number, to which a tiny one may be rounded. Whether it is inexact, too, is left out.
+// The result is tiny, or the least normal number, to which a tiny result may be rounded. Whether the result is also
+// inexact is not checked.
 static Term underflows(const Computed &V, Sort S, Type *T) {
-  return apply("fp.leq", {apply("fp.abs", {V.Result}), literal(APFloat::getSmallestNormalized(T->getFltSemantics()), S)});
+  return apply("fp.leq",
+               {apply("fp.abs", {V.Result}), literal(APFloat::getSmallestNormalized(T->getFltSemantics()), S)});
 }
 
-// How a conversion to an integer rounds: `lround` and `llround`, `lrint` and `llrint`, and casts.
+// The rounding mode of a conversion to an integer: `lround` and `llround`, `lrint` and `llrint`, and casts.
 Term Frame::roundingOf(const Instruction &Conversion) {
   auto *Call = dyn_cast<CallBase>(&Conversion);
   if (!Call) return "RTZ";
@@ -38,7 +43,7 @@ Term Frame::roundingOf(const Instruction &Conversion) {
   return Called && Called->getName().contains("round") ? "RNA" : X.mode(place(Conversion));
 }
 
-// A is no number of an integer type when it is rounded to an integer.
+// Whether A, rounded to an integer, is outside of the integer type.
 static Term isOutside(const Computed &V, Sort S, Type *Float, unsigned Bits, bool Signed) {
   auto Power = [&](unsigned Exponent, bool Negative) {
     APFloat V(std::ldexp(Negative ? -1.0 : 1.0, Exponent));
@@ -51,7 +56,7 @@ static Term isOutside(const Computed &V, Sort S, Type *Float, unsigned Bits, boo
   return either(apply("fp.lt", {Cut, Least}), apply("fp.geq", {Cut, Power(Signed ? Bits - 1 : Bits, false)}));
 }
 
-// Where a function of the mathematics library is invalid, and where it has a pole.
+// The regions in which a function of the mathematics library is invalid, and in which it has a pole.
 static std::pair<region, region> domainOf(unsigned Operation) {
   switch (Operation) {
 #define DOMAIN_OF(Number, Name, Operands, Raises, Invalid, Pole) \
@@ -88,18 +93,20 @@ static Term isIn(region R, const Computed &V, Sort S, Type *T) {
 
 static bool isConversion(unsigned Operation) { return Operation == PEN_TO_SIGNED || Operation == PEN_TO_UNSIGNED; }
 
-static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At, Sort S,
-                                       bool ChangesMode) {
+static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, const Computed &V, const Instruction &At,
+                                       Sort S, bool ChangesMode) {
   if (isConversion(Operation)) {
     if (Exception != PEN_INVALID) return std::nullopt;
     return isOutside(V, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), Operation == PEN_TO_SIGNED);
   }
   bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
-  bool KeepsZero = IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
+  bool KeepsZero =
+      IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
   auto [Invalid, Pole] = domainOf(Operation);
   switch (Exception) {
   case PEN_OVERFLOW:
-    return both(overflows(V, S, At.getType(), ChangesMode), negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
+    return both(overflows(V, S, At.getType(), ChangesMode),
+                negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
   case PEN_UNDERFLOW:
     if (!KeepsZero) return underflows(V, S, At.getType());
     return both(underflows(V, S, At.getType()), negate(IsProduct ? either(isZero(V.A), isZero(V.B)) : isZero(V.A)));
@@ -109,7 +116,8 @@ static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, c
   return std::nullopt;
 }
 
-// The operands of an operation in the order of C, without the rounding mode and the like of constrained intrinsics.
+// The operands of an operation in the order of C, without the rounding mode and other metadata of constrained
+// intrinsics.
 static SmallVector<const Value *, 3> operandsOf(const Instruction &At) {
   SmallVector<const Value *, 3> All;
   auto *Call = dyn_cast<CallBase>(&At);
@@ -118,7 +126,7 @@ static SmallVector<const Value *, 3> operandsOf(const Instruction &At) {
   return All;
 }
 
-// The condition that an operation raises this exception, when control comes to it; nothing if there is no such condition here.
+// The condition that the operation is reached and raises this exception; nothing if no such condition can be stated.
 std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Operation.At));
   bool IsConversion = At && isConversion(Operation.Operation);
@@ -130,7 +138,7 @@ std::optional<Term> Frame::raises(const Site &Operation, unsigned Exception) {
   std::vector<Term> Floats;
   Term AreFinite = "true";
   for (const Value *V : operandsOf(*At)) {
-    if (!V->getType()->isFloatingPointTy()) continue; // of yn and ldexp
+    if (!V->getType()->isFloatingPointTy()) continue; // integer operands of yn and ldexp
     Val Operand = Known(V);
     if (!Operand.isFloat()) return std::nullopt;
     Floats.push_back(X.floatOf(Operand));

@@ -1,5 +1,5 @@
-// Control flow: when control reaches a block, and what the values are there. Loops are cut: at its header, what a loop changes is fresh,
-// so that what holds there holds in each iteration.
+// Translates control flow: the condition under which control reaches a block, and the values there. Loops are cut: at
+// the header, every value that the loop changes is fresh, so a fact that holds there holds in each iteration.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -8,13 +8,16 @@
 namespace pen::smt {
 using namespace llvm;
 
-Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context)
-    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth), Context(Context) {}
+Frame::Frame(Translator &X, Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth,
+             unsigned Context)
+    : X(X), F(F), Args(std::move(Args)), Entry(std::move(Entry)), Now(std::move(Start)), Depth(Depth),
+      Context(Context) {}
 
-// An order of the blocks in which each comes behind its predecessors, but for the edges that close loops.
+// Orders the blocks so that each follows its predecessors, except along the edges that close loops, which are added to
+// `Back`.
 static std::vector<const BasicBlock *> orderOf(const Function &F, BlockEdges &Back) {
   std::vector<const BasicBlock *> Order;
-  std::map<const BasicBlock *, int> State; // 1: on the way, 2: done
+  std::map<const BasicBlock *, int> State; // 1: on the current path, 2: finished
   std::vector<std::pair<const BasicBlock *, const_succ_iterator>> Way;
   auto Visit = [&](const BasicBlock *BB) {
     State[BB] = 1;
@@ -38,7 +41,7 @@ static std::vector<const BasicBlock *> orderOf(const Function &F, BlockEdges &Ba
   return Order;
 }
 
-// What control does in a block that it has entered.
+// Translates a block that control has entered.
 void Frame::translate(const BasicBlock &BB) {
   for (const Instruction &I : BB) {
     if (isa<PHINode>(I) || (I.isTerminator() && !isa<CallBase>(I))) continue;
@@ -85,7 +88,7 @@ Term Frame::reachOf(const BasicBlock *From, const BasicBlock *To) const {
   return Found == Edges.end() ? "false" : Found->second;
 }
 
-// As SROA has named it, by the variable.
+// The name that SROA derived from the variable.
 static std::string nameOf(const PHINode &Phi) {
   return Phi.hasName() ? Phi.getName().split('.').first.str() : "a value";
 }
@@ -139,8 +142,9 @@ Val Frame::phi(const PHINode &Phi) {
   return Merged && Merged->K != Val::Unknown ? *Merged : X.fresh(Phi.getType(), "value of several kinds" + place(Phi));
 }
 
-// The blocks of the loop with this header; nothing if control enters it elsewhere as well.
-static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header, const BlockEdges &Back) {
+// The blocks of the loop with this header; nothing if control also enters the loop at another block.
+static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const BasicBlock &Header,
+                                                                      const BlockEdges &Back) {
   DominatorTree Dominators(*const_cast<Function *>(Header.getParent()));
   SmallPtrSet<const BasicBlock *, 16> Loop{&Header};
   std::vector<const BasicBlock *> Work;
@@ -158,7 +162,8 @@ static std::optional<SmallPtrSet<const BasicBlock *, 16>> naturalLoop(const Basi
   return Loop;
 }
 
-// At a header, what the blocks of the loop write is forgotten. If control enters the loop elsewhere as well, nothing is known at this place.
+// At the header of a loop, forgets the memory that its blocks write. If control also enters the loop at another block,
+// all memory is forgotten, and the condition to reach the header is fresh.
 void Frame::enterLoop(const BasicBlock &BB) {
   auto Loop = naturalLoop(BB, Back);
   if (!Loop) {
@@ -190,7 +195,7 @@ void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
     }
   for (const Value *Address : Written) {
     auto *Defined = dyn_cast<Instruction>(Address);
-    // An address that the loop computes anew in each iteration.
+    // The loop computes the address anew in each iteration.
     if (Defined && Loop.contains(Defined->getParent()) && !isa<AllocaInst>(Defined)) return X.forgetAll(Now);
     Val To = valueOf(Address);
     To.Offset.reset();
@@ -198,7 +203,7 @@ void Frame::forgetWrittenIn(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   }
 }
 
-// What is known of the conditionals of a block, and of the calls in it, from a former round.
+// Forgets the terms of a block's conditionals and calls from an earlier iteration.
 void Frame::forgetRound(const BasicBlock &BB) {
   ReturnedIn.erase(&BB);
   for (const Instruction &I : BB) Conditions.erase(&I);
@@ -243,10 +248,13 @@ Term Frame::caseOf(const SwitchInst &Sw, unsigned Case) {
   auto [Found, IsNew] = Switched.try_emplace(&Sw);
   if (IsNew) {
     Val V = X.resolved(valueOf(Sw.getCondition()), "undefined behaviour" + place(Sw));
-    Found->second = V.K == Val::Scalar ? X.bitsOf(V) : X.S.fresh(*X.sortOf(Sw.getCondition()->getType()), "condition" + place(Sw));
+    Found->second =
+        V.K == Val::Scalar ? X.bitsOf(V) : X.S.fresh(*X.sortOf(Sw.getCondition()->getType()), "condition" + place(Sw));
   }
   Term Value = Found->second;
-  auto Equals = [&](const SwitchInst::ConstCaseHandle &C) { return apply("=", {Value, literal(C.getCaseValue()->getValue())}); };
+  auto Equals = [&](const SwitchInst::ConstCaseHandle &C) {
+    return apply("=", {Value, literal(C.getCaseValue()->getValue())});
+  };
   if (Case < Sw.getNumCases()) return X.S.defineBool(both(Here, Equals(*std::next(Sw.case_begin(), Case))));
   Term None = Here;
   for (auto &C : Sw.cases()) None = X.S.defineBool(both(None, negate(Equals(C))));

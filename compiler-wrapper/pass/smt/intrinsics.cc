@@ -1,4 +1,4 @@
-// Intrinsics of integers, and the classes of floats.
+// Translates intrinsics of integers, and the classes of floats.
 #include "smt.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -11,7 +11,7 @@ static Term bitOf(const Term &V, unsigned I) {
   return apply("=", {"(" + indexed("extract", {I, I}) + " " + V + ")", "(_ bv1 1)"});
 }
 
-// Zeros above the highest bit, or below the lowest.
+// The number of zeros above the highest bit set, or below the lowest.
 static Term zerosOf(Script &S, const Term &V, unsigned Width, bool Leading) {
   Sort Bits = Sort::bits(Width);
   Term Count = literal(APInt(Width, Width));
@@ -26,14 +26,16 @@ static Term onesOf(Script &S, const Term &V, unsigned Width) {
   Sort Bits = Sort::bits(Width);
   Term Count = literal(APInt(Width, 0));
   for (unsigned K = 0; K < Width; K++)
-    Count = S.define(Bits, apply("bvadd", {Count, choose(bitOf(V, K), literal(APInt(Width, 1)), literal(APInt(Width, 0)))}));
+    Count = S.define(Bits,
+                     apply("bvadd", {Count, choose(bitOf(V, K), literal(APInt(Width, 1)), literal(APInt(Width, 0)))}));
   return Count;
 }
 
 static Term bytesReversed(Script &S, const Term &V, unsigned Width) {
   Term Reversed = "(" + indexed("extract", {7, 0}) + " " + V + ")";
   for (unsigned At = 8; At < Width; At += 8)
-    Reversed = S.define(Sort::bits(At + 8), apply("concat", {Reversed, "(" + indexed("extract", {At + 7, At}) + " " + V + ")"}));
+    Reversed = S.define(Sort::bits(At + 8),
+                        apply("concat", {Reversed, "(" + indexed("extract", {At + 7, At}) + " " + V + ")"}));
   return Reversed;
 }
 
@@ -66,7 +68,9 @@ std::optional<Val> Frame::integerIntrinsic(const IntrinsicInst &I) {
   if (!A.isBits()) return std::nullopt;
   unsigned Width = A.S.Width, ID = I.getIntrinsicID();
   Term Poison = X.S.defineBool(either(A.Poison, B.Poison));
-  auto Made = [&](const Term &T, const Term &When) { return Val::scalar(A.S, X.S.define(A.S, T), X.S.defineBool(When)); };
+  auto Made = [&](const Term &T, const Term &When) {
+    return Val::scalar(A.S, X.S.define(A.S, T), X.S.defineBool(When));
+  };
   if (const char *Order = orderOf(ID); Order && B.isBits())
     return Made(smt::choose(apply(Order, {A.Text, B.Text}), A.Text, B.Text), Poison);
   if (auto [Op, Signed] = checkedOf(ID); Op && B.isBits()) {
@@ -86,7 +90,8 @@ std::optional<Val> Frame::integerIntrinsic(const IntrinsicInst &I) {
   }
   case Intrinsic::ctlz:
   case Intrinsic::cttz:
-    return Made(zerosOf(X.S, A.Text, Width, ID == Intrinsic::ctlz), Flag && Flag->isZero() ? A.Poison : either(A.Poison, IsZero));
+    return Made(zerosOf(X.S, A.Text, Width, ID == Intrinsic::ctlz),
+                Flag && Flag->isZero() ? A.Poison : either(A.Poison, IsZero));
   case Intrinsic::ctpop: return Made(onesOf(X.S, A.Text, Width), A.Poison);
   case Intrinsic::bswap: return Made(bytesReversed(X.S, A.Text, Width), A.Poison);
   default: return std::nullopt;

@@ -1,15 +1,16 @@
-// Candidates for loop invariants: simple facts of what a loop changes, each with the conditions under which it does not hold when control
-// enters the loop, or is lost by one iteration. The prover assumes only those of which solvers find that neither can happen.
+// Proposes candidates for loop invariants: simple facts about the values that a loop changes. Each has two conditions:
+// that the fact is false when control enters the loop, and that one iteration makes it false. The prover assumes only
+// the candidates for which solvers prove both impossible.
 #include "smt.h"
 
 namespace pen::smt {
 using namespace llvm;
 
-// Bounds of one value, and candidates of one function.
+// The maximum number of bounds of one value, and of candidates of one function.
 static constexpr size_t MostBounds = 4;
 static constexpr unsigned MostCandidates = 400;
 
-// A fact of a value: what has no meaning for it is empty.
+// A fact about a value: its text, and its formula.
 struct Fact {
   std::string Text;
   std::function<Term(const Val &)> Of;
@@ -26,8 +27,9 @@ static Val zeroOf(const Sort &S) {
   return Val::scalar(S, "(_ +zero " + std::to_string(S.Exponent) + " " + std::to_string(S.Mantissa) + ")");
 }
 
-// Facts that compare the value with another one, which does not change in the loop.
-static void addOrders(Translator &X, std::vector<Fact> &All, const Val &With, const std::string &Name, bool AlsoUnsigned) {
+// Adds facts that compare the value with another one, which does not change in the loop.
+static void addOrders(Translator &X, std::vector<Fact> &All, const Val &With, const std::string &Name,
+                      bool AlsoUnsigned) {
   for (bool Signed : {true, false}) {
     if (!Signed && (With.isFloat() || !AlsoUnsigned)) break;
     std::string Order = Signed ? "" : " without sign";
@@ -51,23 +53,25 @@ static std::vector<Fact> factsOf(Translator &X, const Val &Initial, ArrayRef<Val
                      return negate(either(apply("fp.isNaN", {X.floatOf(V)}), apply("fp.isInfinite", {X.floatOf(V)})));
                    }});
     Val Zero = zeroOf(Initial.S);
-    All.push_back({"at least 0 or NaN", [&X, Zero](const Val &V) { return negate(apply("fp.lt", {X.floatOf(V), Zero.Text})); }});
+    All.push_back(
+        {"at least 0 or NaN", [&X, Zero](const Val &V) { return negate(apply("fp.lt", {X.floatOf(V), Zero.Text})); }});
   }
   for (const Val &Bound : Bounds) {
     addOrders(X, All, Bound, "a bound", true);
     if (Initial.isFloat()) continue;
-    // Where the bound is on the wrong side from the beginning, the loop does not begin.
+    // If the initial value is beyond the bound already, the loop body is not executed.
     Term First = Initial.Text;
     for (bool IsLower : {false, true})
-      All.push_back({std::string("its first value or at ") + (IsLower ? "least" : "most") + " a bound", [=, &X](const Val &V) {
-                       Term Within = IsLower ? atMost(X, Bound, V, true, false) : atMost(X, V, Bound, true, false);
-                       return either(apply("=", {V.Text, First}), Within);
-                     }});
+      All.push_back(
+          {std::string("its first value or at ") + (IsLower ? "least" : "most") + " a bound", [=, &X](const Val &V) {
+             Term Within = IsLower ? atMost(X, Bound, V, true, false) : atMost(X, V, Bound, true, false);
+             return either(apply("=", {V.Text, First}), Within);
+           }});
   }
   return All;
 }
 
-// What the loop compares the value with, before or after it changes.
+// The values that the loop compares the changed value with, before or after it changes.
 std::vector<Val> Frame::boundsOf(const Cut &C) {
   std::vector<Val> Bounds;
   auto IsOwn = [&](const Value *V) { return V == C.Phi || is_contained(C.Phi->incoming_values(), V); };
@@ -81,14 +85,16 @@ std::vector<Val> Frame::boundsOf(const Cut &C) {
         Val Bound = valueOf(Other);
         bool IsKnown = any_of(Bounds, [&](const Val &V) { return same(V, Bound); });
         bool IsZero = Bound.Text == zeroOf(C.Changed.S).Text;
-        if (Bound.K == Val::Scalar && Bound.S == C.Changed.S && Bound.Poison == "false" && !IsKnown && !IsZero && Bounds.size() < MostBounds)
+        if (Bound.K == Val::Scalar && Bound.S == C.Changed.S && Bound.Poison == "false" && !IsKnown && !IsZero &&
+            Bounds.size() < MostBounds)
           Bounds.push_back(Bound);
       }
     }
   return Bounds;
 }
 
-// That control takes an edge to the header, of those that enter the loop or of those that close it, and the fact is not true then.
+// The condition that control takes an edge to the header and the fact is false then. `Closing` selects the edges that
+// close the loop, else those that enter it.
 Term Frame::violation(const Cut &C, bool Closing, const std::function<Term(const Val &)> &Of) {
   const BasicBlock *Header = C.Phi->getParent();
   Term Any = "false";
@@ -114,7 +120,7 @@ void Frame::proposeInvariants() {
     for (const Fact &Each : factsOf(X, Initial, boundsOf(C))) {
       if (X.Candidates >= MostCandidates) return;
       std::string Name = "inv" + std::to_string(++X.Candidates);
-      // Where control does not reach the loop, the value is anything: facts that contradict each other would hold there.
+      // If control does not reach the loop, the value is arbitrary, and contradictory facts would have to hold there.
       Term Holds = either(negate(reachOf(C.Phi->getParent())), X.S.defineBool(Each.Of(U)));
       X.S.invariant(Name, U.Text.empty() ? U.Bits : U.Text, C.Loop, X.S.defineBool(Holds), C.Name + " is " + Each.Text);
       X.S.goal(Name + "_base", violation(C, false, Each.Of));

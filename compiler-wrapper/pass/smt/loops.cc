@@ -1,5 +1,6 @@
-// What loops do in their first rounds: a loop is left in the first one, in the second, or begins a third. Both rounds are translated anew;
-// loops around the loop and inside of it are cut. That a loop is left at its head is about any round and the head behind it.
+// Translates the first rounds of loops: a loop is left in the first round, in the second, or begins a third. Both
+// rounds are translated separately; enclosing and nested loops are cut. The goal that a loop is left at its head
+// concerns any round and the head after it.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -7,7 +8,7 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The conditional that each round begins with; null if it is not the same one.
+// The conditional that begins each round; null if it is not always the same one.
 static const Instruction *headOf(const BasicBlock &Header, const SiteNumbers &Numbers) {
   SmallPtrSet<const BasicBlock *, 8> Seen;
   for (const BasicBlock *BB = &Header; BB && Seen.insert(BB).second; BB = BB->getSingleSuccessor())
@@ -16,14 +17,16 @@ static const Instruction *headOf(const BasicBlock &Header, const SiteNumbers &Nu
   return nullptr;
 }
 
-// An exception of what it calls leaves a function without an edge.
+// Whether a callee may throw: an exception leaves the function without an edge.
 static bool mayThrow(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   return any_of(Loop, [](const BasicBlock *BB) {
-    return !BB->getParent()->doesNotThrow() && any_of(*BB, [](const Instruction &I) { return isa<CallInst>(I) && !cast<CallInst>(I).doesNotThrow(); });
+    return !BB->getParent()->doesNotThrow() &&
+           any_of(*BB, [](const Instruction &I) { return isa<CallInst>(I) && !cast<CallInst>(I).doesNotThrow(); });
   });
 }
 
-// Control comes to the header of the loop from its end, with what the last round has computed; false if it never does.
+// Moves control from the end of the loop to its header, with the values of the last round. Returns false if no edge
+// closes the loop.
 bool Frame::beginRound(const BasicBlock &Header, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   std::vector<std::pair<Term, Memory *>> Ways;
   std::vector<std::pair<const PHINode *, Val>> Incoming;
@@ -41,12 +44,13 @@ bool Frame::beginRound(const BasicBlock &Header, const SmallPtrSetImpl<const Bas
   Now = X.merge(Ways);
   for (auto &[Phi, V] : Incoming) Values[Phi] = std::move(V);
   Reach[&Header] = X.S.defineBool(Reached);
-  for (auto It = Edges.begin(); It != Edges.end();) It = Loop.contains(It->first.first) ? Edges.erase(It) : std::next(It);
+  for (auto It = Edges.begin(); It != Edges.end();)
+    It = Loop.contains(It->first.first) ? Edges.erase(It) : std::next(It);
   for (const BasicBlock *BB : Loop) forgetRound(*BB);
   return true;
 }
 
-// Translates what comes before the loop; its blocks in order.
+// Translates the blocks before the loop. Returns the blocks of the loop in order.
 std::vector<const BasicBlock *> Frame::comeToLoop(const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   std::vector<const BasicBlock *> Inside;
   for (const BasicBlock *BB : orderOf(F, Back)) {
@@ -56,7 +60,8 @@ std::vector<const BasicBlock *> Frame::comeToLoop(const SmallPtrSetImpl<const Ba
   return Inside;
 }
 
-Term Frame::leftAtHead(const BasicBlock &Header, const BasicBlock &Head, const SmallPtrSetImpl<const BasicBlock *> &Loop) {
+Term Frame::leftAtHead(const BasicBlock &Header, const BasicBlock &Head,
+                       const SmallPtrSetImpl<const BasicBlock *> &Loop) {
   for (const BasicBlock *BB : comeToLoop(Loop)) enter(*BB), translate(*BB);
   if (!beginRound(Header, Loop)) return "false";
   for (const BasicBlock *BB = &Header;; BB = BB->getSingleSuccessor()) {
@@ -90,7 +95,7 @@ std::array<Term, 3> Frame::firstRounds(const BasicBlock &Header, const SmallPtrS
 }
 
 void writeLoops(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start) {
-  std::map<unsigned, std::vector<const BasicBlock *>> Headers; // by the numbers of the first conditionals
+  std::map<unsigned, std::vector<const BasicBlock *>> Headers; // by the number of the first conditional
   SiteNumbers Numbers = numbersOf(Plan);
   BlockEdges Back;
   orderOf(*Plan.F, Back);

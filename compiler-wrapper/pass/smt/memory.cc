@@ -1,4 +1,5 @@
-// Memory: values stored at constant offsets of objects that cannot overlap (stores.cc). Every other value read from memory is fresh.
+// Translates memory: values stored at constant offsets of objects that cannot overlap (stores.cc). Every other value
+// read from memory is fresh.
 #include "smt.h"
 
 #include "llvm/Analysis/ConstantFolding.h"
@@ -9,18 +10,19 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The most elements of a table that is read at a place that is not constant.
+// The maximum number of elements of a table that is read at a variable index.
 static constexpr uint64_t MostElements = 256;
 
 bool Translator::mayAlias(unsigned A, unsigned B) const {
   const Object &One = Objects[A], &Other = Objects[B];
   if (A == B) return true;
   if (One.K != Object::Foreign && Other.K != Object::Foreign) return false;
-  if (HasFewRounds && !One.Origin.empty() && !Other.Origin.empty()) return false; // the pointers of an input lead to different blocks
+  // the pointers of an input lead to distinct blocks
+  if (HasFewRounds && !One.Origin.empty() && !Other.Origin.empty()) return false;
   return One.Captured && Other.Captured;
 }
 
-// Whether all uses of an address in the module only read there.
+// Whether all uses of an address in the module are reads.
 bool isOnlyRead(const Value &Address) {
   for (const User *U : Address.users()) {
     if (auto *Load = dyn_cast<LoadInst>(U)) {
@@ -34,7 +36,8 @@ bool isOnlyRead(const Value &Address) {
   return true;
 }
 
-// Whether a variable has its initial value for ever: it is constant, or this module only reads it and no other one writes it.
+// Whether a variable always has its initial value: it is constant, or this module only reads it and no other module
+// writes it.
 bool Translator::isConstant(const GlobalVariable &G) {
   if (!G.hasDefinitiveInitializer()) return false;
   auto [Found, IsNew] = ConstantGlobals.try_emplace(&G, false);
@@ -56,7 +59,7 @@ std::optional<Term> Translator::constantBits(const GlobalVariable &G, int64_t Of
   return std::nullopt;
 }
 
-// An element of a constant table whose number is not constant.
+// An element of a constant table at a variable index.
 std::optional<Val> Translator::elementOfTable(const GlobalVariable &G, const Val &Address, Type *T) {
   unsigned Size = Layout.getTypeStoreSize(T);
   uint64_t All = Layout.getTypeAllocSize(G.getValueType());
@@ -65,12 +68,13 @@ std::optional<Val> Translator::elementOfTable(const GlobalVariable &G, const Val
   for (uint64_t At = 0; At + Size <= All; At += Size) {
     std::optional<Term> Element = constantBits(G, At, Size);
     if (!Element) return std::nullopt;
-    Bits = S.define(Sort::bits(Size * 8), smt::choose(apply("=", {Address.OffsetText, literal(APInt(64, At))}), *Element, Bits));
+    Bits = S.define(Sort::bits(Size * 8),
+                    smt::choose(apply("=", {Address.OffsetText, literal(APInt(64, At))}), *Element, Bits));
   }
   return fromBits(T, Bits, Address.Poison);
 }
 
-// The value of `Size` bytes out of one cell, or of cells side by side (the lower first).
+// The value of `Size` bytes, from one cell or from adjacent cells (lower offsets first).
 std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offset, unsigned Size) {
   std::optional<Term> Bits;
   Term Poison = "false";
@@ -85,7 +89,9 @@ std::optional<Val> Translator::cellsAt(Memory &M, unsigned Object, int64_t Offse
     int64_t Last = std::min(To, End);
     Term Part = bitsOf(V);
     if (From != At || To != Last)
-      Part = S.define(Sort::bits((Last - At) * 8), "(" + indexed("extract", {unsigned(Last - From) * 8 - 1, unsigned(At - From) * 8}) + " " + Part + ")");
+      Part = S.define(Sort::bits((Last - At) * 8),
+                      "(" + indexed("extract", {unsigned(Last - From) * 8 - 1, unsigned(At - From) * 8}) + " " + Part +
+                          ")");
     Bits = Bits ? S.define(Sort::bits((Last - Offset) * 8), apply("concat", {Part, *Bits})) : Part;
     Poison = S.defineBool(either(Poison, V.Poison));
     At = Last;
@@ -99,12 +105,12 @@ Memory Translator::initialMemory() {
   return M;
 }
 
-// What an epoch has at a place that nothing was stored to in it. In the first epoch it is an input, if a pointer of the input leads there; one
-// place may have several names, if it is read in several sizes or behind several pointers: solvers may choose different values then, and an
-// execution with the model shows it.
+// The contents of a place that was not stored to in the current epoch. In the first epoch they are an input, if a
+// pointer of the input leads there. One place may have several names if it is read in several sizes or through several
+// pointers. Then solvers may choose contradictory values, and executing the model detects it.
 //
-// Two objects with one origin have the same bits: a store that comes between them in an execution finds the first one among the objects, and
-// begins another epoch.
+// Two objects with one origin have the same bits: a store that is executed between their creations finds the first one
+// among the objects, and begins another epoch.
 Term Translator::contents(Memory &M, unsigned Object, int64_t Offset, unsigned Size, const std::string &Why) {
   Term &Known = Contents[{M.epochOf(Object), Object, Offset, Size}];
   if (!Known.empty()) return Known;
@@ -143,19 +149,21 @@ Val Translator::load(Memory &M, const Val &Address, Type *T, const std::string &
     if (V.K == Val::Pointer && T->isPointerTy()) return V;
     if (V.K == Val::Scalar && !T->isPointerTy() && V.S == *Known) return V;
   }
-  if (Width != Size * 8) return fresh(T, Why); // bool and bit-precise integers that are not whole bytes
-  if (std::optional<Val> Stored = cellsAt(M, Address.Base, Offset, Size)) return fromBits(T, Stored->Text, Stored->Poison);
+  if (Width != Size * 8) return fresh(T, Why); // bool, and bit-precise integers without a whole number of bytes
+  if (std::optional<Val> Stored = cellsAt(M, Address.Base, Offset, Size))
+    return fromBits(T, Stored->Text, Stored->Poison);
   if (G)
     if (std::optional<Term> Bits = constantBits(*G, Offset, Size)) return fromBits(T, *Bits, "false");
   bool IsPartlyStored = false;
   for (auto &[Place, Stored] : M.Cells)
-    IsPartlyStored |= Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
+    IsPartlyStored |=
+        Place.first == Address.Base && Place.second < Offset + Size && Offset < Place.second + Stored.Size;
   if (IsPartlyStored) return fresh(T, Why);
   if (Objects[Address.Base].K == Object::Stack && M.Clean.count(Address.Base)) return undefined(T);
   return fromBits(T, contents(M, Address.Base, Offset, Size, Why), "false");
 }
 
-// What is at a place, as it was stored or as bits.
+// The value at a place: as it was stored, or as bits.
 Val Translator::valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned Size) {
   auto Found = M.Cells.find(Place);
   if (Found != M.Cells.end()) return Found->second.Value;
@@ -164,7 +172,7 @@ Val Translator::valueAt(Memory &M, std::pair<unsigned, int64_t> Place, unsigned 
   return load(M, Address, IntegerType::get(C, Size * 8), "memory");
 }
 
-// Chooses between the values of one place, by their bits if they have different types.
+// Chooses between two values of one place, by their bits if they have different types.
 Val Translator::chooseBytes(const Term &When, const Val &A, const Val &B, unsigned Size) {
   if (A.K == Val::Unknown || B.K == Val::Unknown || (A.K == B.K && A.S == B.S)) return choose(When, A, B);
   if (!Cell{Size, A}.isWhole() || !Cell{Size, B}.isWhole()) return Val();
@@ -172,7 +180,7 @@ Val Translator::chooseBytes(const Term &When, const Val &A, const Val &B, unsign
   return choose(When, Val::scalar(Bits, bitsOf(A), A.Poison), Val::scalar(Bits, bitsOf(B), B.Poison));
 }
 
-// The memory where several ways meet.
+// Merges the memories of several paths that join.
 Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
   Memory M = *Ways.front().second;
   if (Ways.size() == 1) return M;
@@ -202,7 +210,7 @@ Memory Translator::merge(ArrayRef<std::pair<Term, Memory *>> Ways) {
       continue;
     }
     std::optional<Val> Merged;
-    // The last way needs no condition: control came from one of them.
+    // The last path needs no condition, because control came from one of them.
     for (auto &[When, From] : reverse(Ways)) {
       Val Here = valueAt(*From, Place, Size);
       Merged = Merged ? chooseBytes(When, Here, *Merged, Size) : Here;

@@ -1,7 +1,9 @@
-// What solvers are asked about mutants (`penfuzz mutate`). For each there are two conditions, of which each is enough if it is never true:
+// Writes the queries about mutants (`penfuzz mutate`). Each mutant has two conditions. If one of them is never true,
+// the mutant is equivalent to the original:
 //
-//   infects_P_K   control comes to point P, and mutant K computes another value there than the original
-//   differs_P_K   the mutant, in a copy of the function, has another result than the original, or another event (see Pairing) happens
+//   infects_P_K   control reaches point P, and mutant K computes another value there than the original
+//   differs_P_K   the mutant, in a copy of the function, has another result than the original, or other events (see
+//                 Pairing)
 //
 // docs/mutation.md has the argument.
 #include "smt.h"
@@ -13,10 +15,12 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The mutants, one a line: the symbol of the function, the number of the point in it, and that of the mutant.
+// The variable with the requested mutants, one per line: the symbol of the function, the number of the point in it, and
+// that of the mutant.
 static constexpr const char *WantedMutants = "PEN_PROOFS_MUTANTS";
 
-// Whether operations that overflow have the bits that processors compute; else any. The query says which.
+// The constant that states that overflowing operations have the bits that processors compute; else their results are
+// arbitrary. The query sets it.
 static constexpr const char *Wraps = "wraps";
 
 using Numbers = std::set<std::pair<unsigned, unsigned>>;
@@ -33,7 +37,7 @@ static std::map<std::string, Numbers> wantedMutants() {
   return All;
 }
 
-// The function of a call by the name of its variant for double.
+// The called function, by the name of its variant for double.
 static std::string calleeOf(const CallBase &Call) {
   const Function *Callee = Call.getCalledFunction();
   if (!Callee) return "";
@@ -43,9 +47,10 @@ static std::string calleeOf(const CallBase &Call) {
   return Name.str();
 }
 
-// What a program can read of the exceptions that operations have raised.
+// Whether the function reads the exception flags that operations raise.
 static bool readsFlags(const Function &F) {
-  static const std::set<StringRef> Readers = {"fetestexcept", "fegetexceptflag", "feholdexcept", "fegetenv", "feupdateenv", "feenableexcept"};
+  static const std::set<StringRef> Readers = {"fetestexcept", "fegetexceptflag", "feholdexcept",
+                                              "fegetenv",     "feupdateenv",     "feenableexcept"};
   return any_of(instructions(F), [](const Instruction &I) {
     auto *Call = dyn_cast<CallBase>(&I);
     if (!Call) return false;
@@ -54,12 +59,13 @@ static bool readsFlags(const Function &F) {
   });
 }
 
-// Functions for which all NaN are the same. Their result is a NaN, or does not depend on which one an argument is.
+// Whether a call treats all NaN alike: its result is a NaN, or does not depend on which NaN an argument is.
 static bool isBlindToNaN(const CallBase &Call, const SmallPtrSetImpl<const Function *> &Known) {
-  static const std::set<std::string> Blind = {"sin",  "cos",   "tan",   "asin",  "acos", "atan",  "atan2", "sinh",  "cosh",      "tanh",
-                                              "exp",  "exp2",  "expm1", "log",   "log2", "log10", "log1p", "pow",   "sqrt",      "cbrt",
-                                              "hypot", "fabs", "floor", "ceil",  "trunc", "rint", "nearbyint", "round", "roundeven", "fmod",
-                                              "fma",  "fmuladd", "erf", "erfc",  "fmin", "fmax",  "minnum", "maxnum", "ldexp"};
+  static const std::set<std::string> Blind = {
+      "sin",   "cos",     "tan",   "asin", "acos",  "atan",  "atan2",     "sinh",   "cosh",      "tanh",
+      "exp",   "exp2",    "expm1", "log",  "log2",  "log10", "log1p",     "pow",    "sqrt",      "cbrt",
+      "hypot", "fabs",    "floor", "ceil", "trunc", "rint",  "nearbyint", "round",  "roundeven", "fmod",
+      "fma",   "fmuladd", "erf",   "erfc", "fmin",  "fmax",  "minnum",    "maxnum", "ldexp"};
   if (isa<DbgInfoIntrinsic>(Call) || Known.count(Call.getCalledFunction())) return true;
   if (auto *Intrinsic = dyn_cast<IntrinsicInst>(&Call); Intrinsic && Intrinsic->isAssumeLikeIntrinsic()) return true;
   if (Blind.count(calleeOf(Call))) return true;
@@ -67,7 +73,7 @@ static bool isBlindToNaN(const CallBase &Call, const SmallPtrSetImpl<const Funct
   return Call.doesNotAccessMemory() && !TakesFloats;
 }
 
-// Whether nothing that the functions do depends on the sign or the payload of a NaN.
+// Whether the behaviour of these functions never depends on the sign or the payload of a NaN.
 static bool areBlindToNaN(const SmallPtrSetImpl<const Function *> &Functions) {
   bool Stores = false, Reads = false;
   for (const Function *F : Functions)
@@ -80,16 +86,18 @@ static bool areBlindToNaN(const SmallPtrSetImpl<const Function *> &Functions) {
   return !Stores || !Reads;
 }
 
-// Control flow of which each way is a condition.
+// Whether every edge of the control flow has a condition.
 static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) {
   return all_of(Functions, [](const Function *F) {
-    return all_of(*F, [](const BasicBlock &BB) { return isa<ReturnInst, BranchInst, SwitchInst, UnreachableInst>(BB.getTerminator()); });
+    return all_of(*F, [](const BasicBlock &BB) {
+      return isa<ReturnInst, BranchInst, SwitchInst, UnreachableInst>(BB.getTerminator());
+    });
   });
 }
 
 namespace {
 
-// A mutant at its point: the values there.
+// A mutant at its point: the original value and the mutated value there.
 struct Probe {
   unsigned Point, Number;
   Term When;
@@ -98,7 +106,8 @@ struct Probe {
 
 class MutantQueries {
 public:
-  MutantQueries(const FunctionPlan &Plan, Numbers Wanted) : F(*Plan.F), Points(mutants::pointsOf(F, Plan)), Wanted(std::move(Wanted)), X(*F.getParent()) {
+  MutantQueries(const FunctionPlan &Plan, Numbers Wanted)
+      : F(*Plan.F), Points(mutants::pointsOf(F, Plan)), Wanted(std::move(Wanted)), X(*F.getParent()) {
     std::set<const Function *> Seen;
     X.ChangesMode = changesMode(F, Seen);
     X.HasExactFloats = hasExactFloats(F);
@@ -125,14 +134,16 @@ public:
     for (const Probe &P : Probes)
       goal("infects", P.Point, P.Number, both(P.When, X.differ(P.Original, P.Mutated, AnyNaN)));
     if (hasPlainControl(functions()) && !X.IsIrreducible) {
-      X.Assumptions.insert("a function that is not translated does the same for the same arguments and the same memory");
+      X.Assumptions.insert(
+          "a function that is not translated does the same for the same arguments and the same memory");
       X.Assumptions.insert("an operation on the same operands has the same NaN each time");
       for (auto &[P, K] : Wanted)
         if (P < Points.size() && K < Points[P].All.size()) goal("differs", P, K, difference(Before, P, K));
     }
     for (auto &[P, K] : Wanted)
       if (P < Points.size() && K < Points[P].All.size())
-        X.S.comment("mutant " + std::to_string(P) + " " + std::to_string(K) + " " + Points[P].All[K].Operator + "\t" + Points[P].All[K].Text);
+        X.S.comment("mutant " + std::to_string(P) + " " + std::to_string(K) + " " + Points[P].All[K].Operator + "\t" +
+                    Points[P].All[K].Text);
     smt::write(X, Plan, To);
   }
 
@@ -171,11 +182,12 @@ private:
     return Before;
   }
 
-  // The values of the mutants of an instruction, which has just been translated; those of a store will be.
+  // Notes the values of the mutants of an instruction: one that was just translated, or a store that is translated
+  // next.
   void probe(Frame &Top, BasicBlock &Scratch, unsigned P) {
     Instruction &At = *Points[P].At;
     auto *Store = dyn_cast<StoreInst>(&At);
-    // What the original does besides its value is left out by a mutant.
+    // A mutant of an instruction with other effects than its value would omit these effects.
     if (!Store && (At.mayHaveSideEffects() || At.getType()->isVoidTy())) return;
     Term When = Top.reachOf(At.getParent());
     for (unsigned K = 0; K < Points[P].All.size(); K++) {
@@ -188,17 +200,20 @@ private:
         IRBuilder<> B(&Scratch);
         Value *Result = M.Emit(B);
         auto Emitted = make_range(Last ? std::next(Last->getIterator()) : Scratch.begin(), Scratch.end());
-        bool IsPure = none_of(Emitted, [](const Instruction &I) { return I.mayHaveSideEffects() || (isa<CallBase>(I) && !isa<IntrinsicInst>(I)); });
+        bool IsPure = none_of(Emitted, [](const Instruction &I) {
+          return I.mayHaveSideEffects() || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));
+        });
         if (!IsPure || !Result) continue;
         Probes.push_back({P, K, When, Top.known(&At), Top.valueOfScratch(Emitted.begin(), Emitted.end(), Result)});
       }
     }
   }
 
-  // A mutant of a constant always differs.
+  // A mutated constant always differs from the original.
   void probeConstant(const Frame &Top, unsigned P) {
     auto *Phi = dyn_cast<PHINode>(Points[P].At);
-    Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent()) : Top.reachOf(Points[P].At->getParent());
+    Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent())
+                    : Top.reachOf(Points[P].At->getParent());
     for (unsigned K = 0; K < Points[P].All.size(); K++)
       if (Wanted.count({P, K})) Probes.push_back({P, K, When, Val(), Val()});
   }
@@ -210,7 +225,8 @@ private:
     for (BasicBlock &BB : F) {
       if (Value *Mapped = Map.lookup(&BB)) OriginalOf[Mapped] = &BB;
       for (Instruction &I : BB)
-        if (Value *Mapped = &I == Points[P].At && Points[P].ConstantOperand == ~0u ? nullptr : Map.lookup(&I)) OriginalOf[Mapped] = &I;
+        if (Value *Mapped = &I == Points[P].At && Points[P].ConstantOperand == ~0u ? nullptr : Map.lookup(&I))
+          OriginalOf[Mapped] = &I;
     }
     Pair.begin(std::move(OriginalOf));
     X.LinesBefore = X.S.size();
@@ -252,7 +268,7 @@ private:
 
 } // namespace
 
-// The value of code that is not a part of the function. Nothing that it reads is compared with another translation.
+// The value of code that is not part of the function. Values that it reads are not compared with another translation.
 Val Frame::valueOfScratch(BasicBlock::const_iterator From, BasicBlock::const_iterator To, const Value *Result) {
   if (X.Pair) X.Pair->nowhere();
   Pairing *Kept = std::exchange(X.Pair, nullptr);
@@ -261,7 +277,7 @@ Val Frame::valueOfScratch(BasicBlock::const_iterator From, BasicBlock::const_ite
   return valueOf(Result);
 }
 
-// What a store overwrites.
+// The value that a store overwrites.
 Val Frame::contentsAt(const StoreInst &Store) {
   if (X.Pair) X.Pair->nowhere();
   if (!Store.isSimple()) return Val();

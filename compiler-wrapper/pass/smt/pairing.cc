@@ -1,4 +1,4 @@
-// Two translations that are compared step by step: the original and a mutant.
+// Compares two translations step by step: the original and a mutant.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -7,7 +7,7 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The context of calls that only a mutant has.
+// The context of calls that only the mutant has.
 static constexpr unsigned OnlyInMutant = ~0u;
 
 void Pairing::begin(std::map<const Value *, const Value *> Known) {
@@ -20,7 +20,7 @@ void Pairing::begin(std::map<const Value *, const Value *> Known) {
   nowhere();
 }
 
-// Only the function itself is a copy; what it calls is the same.
+// Only the function itself is copied; its callees are the same.
 const Value *Pairing::inOriginal(const Value *V) const {
   if (IsOriginal || Context != 0 || !V) return V;
   auto Found = OriginalOf.find(V);
@@ -44,7 +44,8 @@ std::optional<bool> Pairing::wasInlined(unsigned Outer, const Value *Call) {
 
 static bool same(const Memory &A, const Memory &B) {
   auto AreSame = [](auto &One, auto &Other) {
-    return One.first == Other.first && One.second.Size == Other.second.Size && smt::same(One.second.Value, Other.second.Value);
+    return One.first == Other.first && One.second.Size == Other.second.Size &&
+           smt::same(One.second.Value, Other.second.Value);
   };
   return A.Epoch == B.Epoch && A.Own == B.Own && A.Clean == B.Clean && A.Cells.size() == B.Cells.size() &&
          std::equal(A.Cells.begin(), A.Cells.end(), B.Cells.begin(), AreSame);
@@ -59,7 +60,8 @@ const Outcome *Pairing::repeat(unsigned Inside, const Start &From) {
   if (Found == Calls.end()) return nullptr;
   const Start &Known = Found->second.From;
   auto AreSame = [](const Val &A, const Val &B) { return smt::same(A, B); };
-  if (!std::equal(Known.Args.begin(), Known.Args.end(), From.Args.begin(), From.Args.end(), AreSame) || !same(Known.Before, From.Before))
+  if (!std::equal(Known.Args.begin(), Known.Args.end(), From.Args.begin(), From.Args.end(), AreSame) ||
+      !same(Known.Before, From.Before))
     return nullptr;
   for (unsigned Each = Inside; Each <= Found->second.Last; Each++) Repeated.insert(Each);
   if (Known.When != From.When) Shifted.push_back({Known.When, From.When, Found->second.Done.Acts});
@@ -109,8 +111,8 @@ void Frame::at(const Value *V) const {
   if (X.Pair) X.Pair->at(Context, V);
 }
 
-// A call that is translated in place. What it does is translated as if control came to it in any case: so it is the same where only the
-// conditions are different.
+// A call that is translated in place. Its body is translated as if control reached the call unconditionally, so that
+// original and mutant share the translation if only the conditions differ.
 Outcome Frame::compared(const CallBase &I, Function &Callee, std::vector<Val> Passed) {
   Term Here = endOf(I.getParent());
   Pairing::Start From{X.S.defineBool(both(Outside, Here)), std::move(Passed), Now};
@@ -146,7 +148,7 @@ void Frame::noteEvent(const Instruction &I, bool IsEffect) {
   note(reachOf(I.getParent()), IsEffect, std::move(Operands));
 }
 
-// With which values each loop begins, and closes a round.
+// Notes the values with which each loop begins, and with which it closes a round.
 void Frame::noteRounds() {
   if (!X.Pair) return;
   for (auto &[Header, Loop] : Loops) {
@@ -162,7 +164,9 @@ void Frame::noteRounds() {
   }
 }
 
-static Term unequal(const Term &A, const Term &B) { return A == B ? Term("false") : apply("not", {apply("=", {A, B})}); }
+static Term unequal(const Term &A, const Term &B) {
+  return A == B ? Term("false") : apply("not", {apply("=", {A, B})});
+}
 
 Term Translator::differ(const Val &A, const Val &B, bool AnyNaN) {
   if (A.K == Val::Unknown || A.K != B.K || A.Undefined || B.Undefined) return "true";
@@ -173,7 +177,7 @@ Term Translator::differ(const Val &A, const Val &B, bool AnyNaN) {
     return Any;
   }
   if (!(A.S == B.S)) return "true";
-  // Compilers may take another value at each use of a poison value.
+  // Compilers may choose another value at each use of a poison value.
   Term Poison = S.defineBool(either(A.Poison, B.Poison));
   if (!A.isFloat()) return S.defineBool(either(Poison, unequal(A.Text, B.Text)));
   bool AreBits = !A.Bits.empty() && !B.Bits.empty();

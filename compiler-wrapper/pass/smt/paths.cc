@@ -1,5 +1,6 @@
-// One path of a function: what an execution computes that takes these branches one after the other. Control flow is known, so that nothing
-// is merged and no loop is cut: each round of a loop is translated anew, and so is each activation if the function calls itself.
+// Translates one path of a function: the computation of an execution that takes the given branches in order. Control
+// flow is fixed, so nothing is merged and no loop is cut: each round of a loop, and each activation of a recursive
+// function, is translated separately.
 #include "smt.h"
 
 #include "llvm/IR/CFG.h"
@@ -8,22 +9,23 @@
 namespace pen::smt {
 using namespace llvm;
 
-// Lines of all paths of one function, beyond which the others have no query.
+// The maximum number of lines for all paths of one function. Further paths have no query.
 static constexpr size_t MostPathLines = 1 << 21;
-// Activations of the function within one another.
+// The maximum number of nested activations of the function.
 static constexpr unsigned MostActivations = 256;
 
-// The conditionals of a function, and the branches that are to be taken next.
+// The conditionals of a function, and the branches of the path that are still to be taken.
 class Way {
 public:
-  Way(const FunctionPlan &Plan, const SiteNumbers &Numbers, ArrayRef<Step> Steps) : Plan(Plan), Numbers(Numbers), Steps(Steps) {}
+  Way(const FunctionPlan &Plan, const SiteNumbers &Numbers, ArrayRef<Step> Steps)
+      : Plan(Plan), Numbers(Numbers), Steps(Steps) {}
 
   bool isDone() const { return Next == Steps.size(); }
   size_t left() const { return Steps.size() - Next; }
   bool isCounted(const Instruction &I) const { return Numbers.count(&I); }
   const Site &siteOf(const Instruction &I) const { return Plan.Sites[Numbers.lookup(&I)]; }
 
-  // The branch that this conditional is to take; none if the path has another one here.
+  // The branch that the path takes at this conditional; none if the next step of the path is another conditional.
   std::optional<unsigned> take(const Instruction &I) {
     if (isDone() || !isCounted(I) || Steps[Next].Site != Numbers.lookup(&I)) return std::nullopt;
     return Steps[Next++].Branch;
@@ -36,7 +38,7 @@ private:
   size_t Next = 0;
 };
 
-// Can control come from here to a conditional of the function?
+// Whether control can reach a conditional of the function from this block.
 static bool leadsToChoice(const BasicBlock &From, const Way &Ahead) {
   SmallPtrSet<const BasicBlock *, 16> Seen{&From};
   SmallVector<const BasicBlock *> Work{&From};
@@ -49,7 +51,7 @@ static bool leadsToChoice(const BasicBlock &From, const Way &Ahead) {
   return false;
 }
 
-// Control comes to a block from another one (null at the entry). What was known of a former round is forgotten.
+// Moves control to a block from another one (null at the entry), and forgets the terms of an earlier round.
 void Frame::comeTo(const BasicBlock &BB, const BasicBlock *From, const Term &Taken) {
   Reach[&BB] = Taken;
   std::vector<std::pair<const PHINode *, Val>> Incoming;
@@ -58,8 +60,9 @@ void Frame::comeTo(const BasicBlock &BB, const BasicBlock *From, const Term &Tak
   forgetRound(BB);
 }
 
-// Where control goes from what is no conditional of the source, such as the switch by which clang leaves a scope from several places: its
-// value is a constant on a path. Null at an end of the function, and where it is not known.
+// The successor after a terminator that is no conditional of the source, for example the switch by which clang leaves a
+// scope from several places: its value is constant on a path. Null at the end of the function, and if the successor is
+// unknown.
 const BasicBlock *Frame::onlyWay(const Instruction &End) {
   if (auto *Br = dyn_cast<BranchInst>(&End)) {
     if (Br->isUnconditional() || Br->getSuccessor(0) == Br->getSuccessor(1)) return Br->getSuccessor(0);
@@ -76,7 +79,7 @@ const BasicBlock *Frame::onlyWay(const Instruction &End) {
   return nullptr;
 }
 
-// The function calls itself: the path goes on in the new activation.
+// Continues the path in a new activation, because the function calls itself.
 Frame::Walk Frame::walkInto(const CallInst &Call, Way &Ahead, const Term &Taken) {
   std::vector<Val> Passed;
   for (unsigned K = 0; K < Call.arg_size(); K++) {
@@ -96,7 +99,7 @@ Frame::Walk Frame::walk(Way &Ahead) {
   if (Depth > MostActivations) return {};
   Term Taken = Entry;
   const BasicBlock *From = nullptr, *BB = &F.getEntryBlock();
-  // Between two conditionals no block comes twice, unless the function does not end.
+  // Between two conditionals no block is executed twice, unless the function does not terminate.
   for (size_t Blocks = (Ahead.left() + 1) * F.size(); BB && Blocks > 0; Blocks--) {
     comeTo(*BB, From, Taken);
     for (const Instruction &I : *BB) {

@@ -1,5 +1,5 @@
-// Writes the translation of functions, one file each, for `penfuzz prove`. Only if the environment names a directory for them; then the
-// compiler ends when they are written, without an object file.
+// Writes the translation of functions, one file each, for `penfuzz prove`. This happens only if the environment names a
+// directory for them. Then the compiler exits after writing them, without an object file.
 #include "smt.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -10,12 +10,19 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The directory; the functions, one symbol a line (all if it is empty); set if global variables are inputs; the variables that no other
-// module writes, one a line; the rounds of each loop that are peeled, in queries for models; a file of paths, in queries about these alone: a
-// line has a symbol, the number of the path, and `SITE:BRANCH` for each of its branches; set if the first rounds of loops are asked about.
-static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF", *GlobalInputs = "PEN_PROOFS_INPUTS",
-                            *Others = "PEN_PROOFS_UNWRITTEN", *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS",
-                            *WithLoops = "PEN_PROOFS_LOOPS";
+// The environment variables:
+//
+// - PEN_PROOFS: the directory.
+// - PEN_PROOFS_OF: the functions, one symbol per line; all if it is empty.
+// - PEN_PROOFS_INPUTS: if set, global variables are inputs.
+// - PEN_PROOFS_UNWRITTEN: the variables that no other module writes, one per line.
+// - PEN_PROOFS_ROUNDS: the number of rounds of each loop that are peeled, in queries for models.
+// - PEN_PROOFS_PATHS: a file of paths; then all queries are about these. A line has a symbol, the number of the path,
+//   and `SITE:BRANCH` for each of its branches.
+// - PEN_PROOFS_LOOPS: if set, there are queries about the first rounds of loops.
+static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF",
+                            *GlobalInputs = "PEN_PROOFS_INPUTS", *Others = "PEN_PROOFS_UNWRITTEN",
+                            *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS", *WithLoops = "PEN_PROOFS_LOOPS";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -28,10 +35,12 @@ static std::set<std::string> linesOf(const char *Variable) {
   return Lines;
 }
 
-// Whether F, or a function that it calls, may set the rounding mode.
+// Whether F or one of its callees may set the rounding mode.
 static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
-  static const std::set<StringRef> Setters = {"fesetround",  "fesetenv", "feupdateenv", "fesetmode", "__fesetround",
-                                              "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32", "llvm.x86.sse.ldmxcsr"};
+  static const std::set<StringRef> Setters = {
+      "fesetround",          "fesetenv",          "feupdateenv",         "fesetmode",
+      "__fesetround",        "llvm.set.rounding", "llvm.set.fpenv.i256", "llvm.set.fpmode.i32",
+      "llvm.x86.sse.ldmxcsr"};
   if (!Seen.insert(&F).second) return false;
   for (const Instruction &I : instructions(F)) {
     auto *Call = dyn_cast<CallBase>(&I);
@@ -46,7 +55,7 @@ static bool changesMode(const Function &F, std::set<const Function *> &Seen) {
   return false;
 }
 
-// Whether a call in `From`, or in what it calls, may begin another activation of F. Calls of F that stand in `From` itself are left out.
+// Whether a call in `From` or in its callees may begin another activation of F. Calls of F in F itself are not counted.
 static bool mayBegin(const Function &F, const Function &From, std::set<const Function *> &Seen) {
   for (const Instruction &I : instructions(From)) {
     auto *Call = dyn_cast<CallBase>(&I);
@@ -54,7 +63,7 @@ static bool mayBegin(const Function &F, const Function &From, std::set<const Fun
     const Function *Callee = Call->getCalledFunction();
     if (Callee == &F && &From == &F) continue;
     if (Callee == &F) return true;
-    // It knows no function but those whose addresses it is given.
+    // An external or unknown callee can call only functions whose addresses are taken.
     if (!Callee || Callee->isDeclaration()) {
       if (F.hasAddressTaken()) return true;
     } else if (Seen.insert(Callee).second && mayBegin(F, *Callee, Seen)) {
@@ -70,7 +79,7 @@ static bool callsItself(const Function &F, bool OnlyThroughOthers) {
   return mayBegin(F, F, Seen) || (!OnlyThroughOthers && any_of(instructions(F), IsOwn));
 }
 
-// x87 computes in a precision of its own.
+// x87 computes in its own precision.
 static bool hasExactFloats(const Function &F) {
   std::string Triple = F.getParent()->getTargetTriple().str();
   StringRef Features = F.getFnAttribute("target-features").getValueAsString();
@@ -118,14 +127,15 @@ static void write(Translator &X, const FunctionPlan &Plan, StringRef To) {
   std::error_code Failure;
   raw_fd_ostream Out(Name, Failure);
   if (Failure) return;
-  Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined) << "\n";
+  Out << "; penfuzz-proofs 1\n; unit " << Unit << "\n; symbol " << F.getName() << "\n; hash " << hashOf(F, X.Inlined)
+      << "\n";
   if (X.IsRecursive) Out << "; recursive\n";
   for (const std::string &Text : X.Assumptions) Out << "; assumption " << Text << "\n";
   for (const std::string &Line : X.S.lines()) Out << Line << "\n";
   Out << "; end\n";
 }
 
-// Kinds have names of their own: sites of several kinds stand at one place of the source.
+// Each kind has its own names, because sites of several kinds may have one place in the source.
 static std::string goalOf(const Site &S, unsigned Number, unsigned Branch) {
   StringRef Kind = S.isComparison() ? "side_" : S.isOperation() ? "raise_" : "site_";
   return Kind.str() + std::to_string(Number) + "_" + std::to_string(Branch);
@@ -133,14 +143,16 @@ static std::string goalOf(const Site &S, unsigned Number, unsigned Branch) {
 
 static void noteSite(Translator &X, const Site &S, unsigned Number) {
   const DebugLoc &L = S.Where;
-  X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " + std::to_string(L ? L.getCol() : 0));
+  X.S.comment("site " + std::to_string(Number) + " " + std::to_string(L ? L.getLine() : 0) + " " +
+              std::to_string(L ? L.getCol() : 0));
 }
 
-// The boundary values of a comparison, or the exceptions of an operation.
+// Writes the goals of the boundary values of a comparison, or of the exceptions of an operation.
 static void writeBeside(Translator &X, Frame &Top, const Site &S, unsigned Number) {
   noteSite(X, S, Number);
   for (unsigned K = 0; K < S.Branches; K++)
-    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K)) X.S.goal(goalOf(S, Number, K), *Is);
+    if (std::optional<Term> Is = S.isComparison() ? Top.sideOf(S, K) : Top.raises(S, K))
+      X.S.goal(goalOf(S, Number, K), *Is);
 }
 
 SiteNumbers numbersOf(const FunctionPlan &Plan) {
@@ -167,7 +179,7 @@ static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Ar
   }
 }
 
-// About these paths of the function, or about each of its sites.
+// Writes the queries about these paths of the function or, if `Asked` is null, about each of its sites.
 static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
@@ -189,7 +201,7 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   Memory Start = X.initialMemory();
   if (!Asked) {
     writeSites(X, Plan, Args, Start);
-    // Of a recursive function, the rounds of an activation are not those in the record of an execution.
+    // In a recursive function, the rounds of one activation are not those in the record of an execution.
     if (std::getenv(WithLoops) && !callsItself(F, false) && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
   } else {
     for (unsigned I = 0; I < Plan.Sites.size(); I++)

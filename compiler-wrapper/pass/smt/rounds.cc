@@ -1,5 +1,5 @@
-// Peels the first rounds of each loop, so that a query for a model has no free values because of loops. Such a query describes only the
-// executions with that few rounds: `unsat` is no proof.
+// Peels the first rounds of each loop, so that a query for a model has no free values because of loops. The query
+// describes only the executions with at most this number of rounds: `unsat` is no proof.
 #include "smt.h"
 
 #include "llvm/IR/InstIterator.h"
@@ -14,7 +14,7 @@ using namespace llvm;
 
 static constexpr const char *SiteNumber = "pen.site";
 
-// Sets an option of LLVM for this process. It ends after the translation.
+// Sets an option of LLVM for this process, which exits after the translation.
 static void setOption(StringRef Name, const std::string &Value) {
   auto &All = cl::getRegisteredOptions();
   auto Found = All.find(Name);
@@ -24,11 +24,12 @@ static void setOption(StringRef Name, const std::string &Value) {
 static void numberSites(const FunctionPlan &Plan) {
   LLVMContext &C = Plan.F->getContext();
   for (unsigned I = 0; I < Plan.Sites.size(); I++)
-    if (auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Plan.Sites[I].At)); At && Plan.Sites[I].isConditional())
+    if (auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Plan.Sites[I].At));
+        At && Plan.Sites[I].isConditional())
       At->setMetadata(SiteNumber, MDNode::get(C, ConstantAsMetadata::get(ConstantInt::get(Type::getInt32Ty(C), I))));
 }
 
-// F and the functions that it calls.
+// Adds F and its callees.
 static void addCalled(Function &F, SmallPtrSetImpl<Function *> &All) {
   if (F.isDeclaration() || !All.insert(&F).second) return;
   for (Instruction &I : instructions(F))

@@ -1,4 +1,4 @@
-// The text of SMT-LIB.
+// Prints terms and scripts of SMT-LIB.
 #include "script.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -56,7 +56,7 @@ Term literal(const APInt &V) {
   return "(_ bv" + std::string(Digits.str()) + " " + std::to_string(V.getBitWidth()) + ")";
 }
 
-// Zeros, infinities and NaN have names; other numbers are written as their bits, so that nothing is rounded.
+// Zeros, infinities and NaN have names; other numbers are written as bits, so that they are not rounded.
 Term literal(const APFloat &V, Sort S) {
   std::string Format = " " + std::to_string(S.Exponent) + " " + std::to_string(S.Mantissa) + ")";
   std::string Sign = V.isNegative() ? "-" : "+";
@@ -64,7 +64,8 @@ Term literal(const APFloat &V, Sort S) {
   if (V.isInfinity()) return "(_ " + Sign + "oo" + Format;
   if (V.isZero()) return "(_ " + Sign + "zero" + Format;
   APInt Bits = V.bitcastToAPInt();
-  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " + literal(Bits.extractBits(S.Exponent, S.Width - 1 - S.Exponent)) + " " +
+  return "(fp " + literal(Bits.extractBits(1, S.Width - 1)) + " " +
+         literal(Bits.extractBits(S.Exponent, S.Width - 1 - S.Exponent)) + " " +
          literal(Bits.extractBits(S.Mantissa - 1, 0)) + ")";
 }
 
@@ -111,8 +112,10 @@ void Script::goal(const std::string &Name, const Term &Body) {
   Lines.push_back("(define-fun " + Name + " () Bool " + Body + ")");
 }
 
-void Script::invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body, const std::string &Text) {
-  Lines.push_back("(define-fun " + Name + " () Bool " + Body + ") ; invariant of " + Fresh + " " + std::to_string(Loop) + " " + oneLine(Text));
+void Script::invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body,
+                       const std::string &Text) {
+  Lines.push_back("(define-fun " + Name + " () Bool " + Body + ") ; invariant of " + Fresh + " " +
+                  std::to_string(Loop) + " " + oneLine(Text));
 }
 
 } // namespace pen::smt

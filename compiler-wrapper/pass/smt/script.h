@@ -1,4 +1,5 @@
-// Terms of SMT-LIB (QF_BVFP) and the script that defines them, one per line, so that a reader can take the lines that a term needs.
+// Terms of SMT-LIB (QF_BVFP) and the script that defines them. Each definition is one line, so a reader can extract the
+// lines that a term needs.
 #pragma once
 
 #include "llvm/ADT/APFloat.h"
@@ -16,8 +17,8 @@ using Term = std::string;
 
 struct Sort {
   enum Kind { Bool, Bits, Float } K = Bool;
-  unsigned Width = 1;                  // of Bits; of a float all its bits
-  unsigned Exponent = 0, Mantissa = 0; // of a float, the latter with its hidden bit
+  unsigned Width = 1; // of Bits; for a float the number of all its bits
+  unsigned Exponent = 0, Mantissa = 0; // of a float; the mantissa includes its hidden bit
 
   static Sort boolean() { return {}; }
   static Sort bits(unsigned Width) { return {Bits, Width, 0, 0}; }
@@ -37,18 +38,18 @@ Term literal(const llvm::APFloat &V, Sort S);
 
 class Script {
 public:
-  // The name of an expression; the same for the same expression. Names and literals are returned as they are.
+  // Returns the name of an expression; equal expressions have one name. Names and literals are returned unchanged.
   Term define(Sort S, const Term &Body);
   Term defineBool(const Term &Body) { return define(Sort::boolean(), Body); }
-  // A value of which nothing is known, and why; by default it gets a name.
+  // An unconstrained value; `Why` is the reason. By default it gets a generated name.
   Term fresh(Sort S, const std::string &Why, Term Name = "");
   Term freshMode(const std::string &Why);
-  // What holds of a fresh value, whatever the program does.
+  // Adds a fact that always holds for a fresh value.
   void require(const Term &Fresh, const Term &Fact);
   void declare(const Term &Name, Sort S);
   void comment(const std::string &Text) { Lines.push_back("; " + Text); }
   void goal(const std::string &Name, const Term &Body);
-  // What may hold of a fresh value of the loop with this number.
+  // Adds a fact that may hold for a fresh value of the loop with this number.
   void invariant(const std::string &Name, const Term &Fresh, unsigned Loop, const Term &Body, const std::string &Text);
 
   size_t size() const { return Lines.size(); }

@@ -1,4 +1,5 @@
-// Boundary values: the operands of a comparison are equal, or the left one is the number next below or above the right one.
+// Translates boundary values: the operands of a comparison are equal, or the left one is the next number below or above
+// the right one.
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -6,8 +7,9 @@
 namespace pen::smt {
 using namespace llvm;
 
-// Whether A is the float next below B. Zeros are one number, NaN has no neighbour, and infinity is that of the largest number. A sum with the
-// least positive float, rounded up, is the float next above A, but for an infinite A; so there the difference from B decides.
+// Whether A is the next float below B. The two zeros count as one number, NaN has no neighbour, and infinity is the
+// neighbour of the largest number. For finite A, A plus the least positive float, rounded up, is the next float above
+// A; for infinite A the difference from B decides.
 static Term isNextBelow(const Term &A, const Term &B, Sort S, Type *T) {
   Term Least = literal(APFloat::getSmallest(T->getFltSemantics()), S);
   Term Reaches = apply("fp.leq", {B, apply("fp.add", {"RTP", A, Least})});
@@ -20,7 +22,7 @@ static Term isNextBelow(const Term &A, const Term &B, unsigned Width, bool IsSig
   return both(IsLess, apply("=", {B, apply("bvadd", {A, literal(APInt(Width, 1))})}));
 }
 
-// The condition that a comparison has this boundary value, when control comes to it; nothing if it is none that can have one.
+// The condition that the comparison is reached and has this boundary value; nothing if it cannot have one.
 std::optional<Term> Frame::sideOf(const Site &Comparison, unsigned Side) {
   auto *At = dyn_cast_or_null<Instruction>(static_cast<Value *>(Comparison.At));
   ComparedOperands Compared = operandsOfSite(Comparison);

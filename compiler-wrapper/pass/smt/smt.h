@@ -1,6 +1,7 @@
-// The translation of a function to SMT-LIB: what the prover asks solvers about. docs/proofs.md has the meaning of everything.
+// The translation of a function to SMT-LIB for the prover's queries. docs/proofs.md defines the meaning of all goals.
 //
-// A term that is defined here is true of every execution, or it depends on a fresh value. What has no exact meaning is fresh.
+// A term that is defined here holds in every execution, or it depends on a fresh value. Values without an exact meaning
+// are fresh.
 #pragma once
 
 #include "../plugin.h"
@@ -29,19 +30,20 @@ namespace pen::smt {
 
 static constexpr unsigned PointerBits = 64;
 
-// A value of the program. `Text` is a Bool, bits, or a float; the bits of a float may be known besides (or only they). Where
-// `Poison` holds, compilers may take any value at each use.
+// A value of the program. `Text` is a Bool, bits, or a float. For a float, `Bits` may be known in addition to `Text`,
+// or instead of it. If `Poison` holds, compilers may choose any value at each use.
 struct Val {
   enum Kind { Unknown, Scalar, Pointer, Aggregate } K = Unknown;
   Sort S;
-  Term Text;            // of a float empty if only its bits are known; of a pointer its address
-  Term Bits;            // of a float: its bits, or empty
+  Term Text; // empty for a float of which only the bits are known; the address of a pointer
+  Term Bits; // the bits of a float, or empty
   Term Poison = "false";
-  unsigned Base = 0;    // of a pointer: the object, as an index into Objects::All
+  unsigned Base = 0; // of a pointer: the object, as an index into Translator::Objects
   std::optional<int64_t> Offset; // in the object, if it is constant
-  Term OffsetText;      // the same as 64 bits
+  Term OffsetText; // the same as a term of 64 bits
   std::vector<Val> Parts;
-  std::optional<llvm::APInt> Undefined; // bits that are any at each use (of raw values only: elsewhere such a value is poison)
+  // bits that are arbitrary at each use (of raw values only; elsewhere such a value is poison)
+  std::optional<llvm::APInt> Undefined;
 
   static Val scalar(Sort S, Term Text, Term Poison = "false") {
     Val V;
@@ -53,31 +55,32 @@ struct Val {
   bool isBool() const { return K == Scalar && S.K == Sort::Bool; }
 };
 
-// What a pointer can lead to. An object behind an argument or a loaded pointer is foreign: it may be any other foreign object, a
-// global variable, or a local variable whose address is known outside.
+// An object that a pointer can lead to. The object of an argument or a loaded pointer is foreign: it may be any other
+// foreign object, a global variable, or a local variable whose address has escaped.
 struct Object {
   enum Kind { Stack, Global, Foreign } K = Foreign;
   bool Captured = true;
   const llvm::GlobalVariable *Variable = nullptr;
-  Term Origin; // the name of the input that is its address, if there is one
+  Term Origin; // the name of the input that is its address, or empty
 };
 
 struct Cell {
   unsigned Size;
   Val Value;
 
-  // Whether the bits of the value are all of its bytes: a bool has one bit in a byte.
+  // Whether the bits of the value fill all its bytes: a bool has one bit in a byte.
   bool isWhole() const {
     return Value.K == Val::Pointer ? Size == 8 : Value.K == Val::Scalar && !Value.isBool() && Value.S.Width == Size * 8;
   }
 };
 
-// The memory at a point: cells by object and offset. What is not there has a value that is fixed for an epoch of the object.
+// The memory at a point of the execution: cells by object and offset. A place without a cell has a value that is fixed
+// for an epoch of the object.
 struct Memory {
   std::map<std::pair<unsigned, int64_t>, Cell> Cells;
-  std::set<unsigned> Clean;         // local variables that nothing unknown has written
-  unsigned Epoch = 0;               // of all objects but these
-  std::map<unsigned, unsigned> Own; // objects of which other places were not written since
+  std::set<unsigned> Clean; // local variables that no unknown code has written
+  unsigned Epoch = 0; // of all objects without an own epoch
+  std::map<unsigned, unsigned> Own; // epochs of objects whose other places were not written since
 
   unsigned epochOf(unsigned Object) const {
     auto Found = Own.find(Object);
@@ -85,12 +88,12 @@ struct Memory {
   }
 };
 
-// What one activation of a function leaves to its caller.
+// The result of one activation of a function.
 struct Outcome {
   bool Returns = false;
   Term When = "false";
   bool CanFail = false; // it may throw or end the program
-  Term Acts = "false"; // an event with an effect happens (of translations that are compared)
+  Term Acts = "false"; // an event with an effect happens (for compared translations)
   Val Result;
   Memory After;
 };
@@ -102,54 +105,58 @@ template <class Set, class Condition> void removeIf(Set &All, Condition Is) {
 
 class Translator;
 
-// pairing.cc: two translations of one function, the original and a mutant, that are compared step by step. An event is what a step does
-// that other steps depend on: a write, a call, the values with which a loop begins or closes a round. While all events before it are the same,
-// memory is, what a call returns is, and so is what a loop has made of its variables: there, the translation of the mutant has the fresh values
-// and epochs of that of the original. So if no event and no result can differ, no execution differs; docs/mutation.md has the argument.
+// pairing.cc: two translations of one function, the original and a mutant, which are compared step by step. An event is
+// an action on which other steps depend: a write, a call, or the values with which a loop begins or closes a round. As
+// long as all earlier events are the same, so are memory, the results of calls and the variables of loops. There, the
+// translation of the mutant uses the fresh values and epochs of the original. So if no event and no result can differ,
+// no execution differs; docs/mutation.md has the argument.
 class Pairing {
 public:
   struct Event {
     Term When;
-    bool IsEffect = true; // also that it happens is the same; else only its operands, if both happen
+    bool IsEffect = true; // whether it happens must agree, too; else only the operands must, if both events happen
     std::vector<Val> Operands;
   };
   using Key = std::tuple<unsigned, const llvm::Value *, const llvm::Value *, unsigned, std::string>;
   using Events = std::map<Key, Event>;
-  // What a call begins with, and the condition that there is one.
+  // The arguments and memory at the begin of a call, and the condition that the call happens.
   struct Start {
     Term When;
     std::vector<Val> Args;
     Memory Before;
   };
-  // A call that does the same in both translations, at other times.
+  // A call with the same behaviour in both translations, but under another condition.
   struct Moved {
     Term Original, Mutant, Acts;
   };
 
-  // From now on the translation is that of a mutant, in a copy of the function: what its instructions and blocks are in the original.
+  // Starts the translation of a mutant, in a copy of the function. `OriginalOf` maps instructions and blocks of the
+  // copy to those of the original.
   void begin(std::map<const llvm::Value *, const llvm::Value *> OriginalOf);
-  // The number of the calls that lead to a frame.
+  // A number for the chain of calls that leads to a frame.
   unsigned contextOf(unsigned Outer, const llvm::Value *Call);
-  // Whether the original has translated a call in place; nothing if it has no such call, or is what is being translated.
+  // Whether the original has translated the call in place; nothing if the original has no such call, or is being
+  // translated itself.
   std::optional<bool> wasInlined(unsigned Outer, const llvm::Value *Call);
-  // What a call of the original, in whose context this is, does whenever control comes to it.
+  // Stores the outcome of a call of the original, with `Inside` as the context of its body.
   void record(unsigned Inside, Start From, const Outcome &Done);
-  // The same of a call of the mutant, if it begins with the same. Its events are those of the original: `isRepeated`, but for `Shifted`.
+  // The stored outcome, if a call of the mutant begins with the same arguments and memory. Its events are those of the
+  // original (`isRepeated`), except for `Shifted`.
   const Outcome *repeat(unsigned Inside, const Start &From);
   bool isRepeated(const Key &Event) const { return Repeated.count(std::get<0>(Event)); }
-  // What is translated next.
+  // Sets the instruction, block or function that is translated next.
   void at(unsigned Context, const llvm::Value *V, const llvm::Value *From = nullptr);
-  // What comes next has no counterpart.
+  // The translation that follows has no counterpart in the original.
   void nowhere() { At = nullptr; }
-  // A fresh value, or that of the original at the same place, and with the same `Extra`.
+  // A fresh value, or the value of the original at the same place with the same `Extra`.
   Val value(const std::function<Val()> &Make, const std::string &Extra = "");
   unsigned epoch(unsigned New);
-  // An object for a pointer to an address: the same for the same address.
+  // The object of a pointer with this address: one object per address.
   unsigned foreignAt(const Term &Address, const std::function<unsigned()> &Make);
   void removeObjectsFrom(unsigned First);
   void note(Event E);
 
-  Events Original, Mutant; // the latter since begin()
+  Events Original, Mutant; // the events of the mutant since begin()
   std::vector<Moved> Shifted; // since begin()
 
 private:
@@ -164,10 +171,10 @@ private:
   struct Call {
     Start From;
     Outcome Done;
-    unsigned Last; // of the contexts in it, which come after its own
+    unsigned Last; // the last context of its nested calls, whose contexts follow its own
   };
-  std::map<unsigned, Call> Calls; // by their contexts
-  llvm::DenseSet<unsigned> Repeated; // contexts that the mutant has not translated again
+  std::map<unsigned, Call> Calls; // by context
+  llvm::DenseSet<unsigned> Repeated; // contexts that were not translated again for the mutant
 
   const llvm::Value *inOriginal(const llvm::Value *V) const;
   Key next(const std::string &Extra) { return {Context, At, From, Ordinal++, Extra}; }
@@ -177,7 +184,7 @@ bool isOnlyRead(const llvm::Value &Address);
 
 bool same(const Val &A, const Val &B); // terms.cc
 
-// A branch that a path takes: the number of its site in the function, and its own there.
+// A branch that a path takes: the number of its site in the function, and its number at the site.
 struct Step {
   unsigned Site = 0, Branch = 0;
 };
@@ -185,41 +192,46 @@ struct Step {
 class Way; // paths.cc
 using BlockEdges = std::set<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>>;
 
-// The numbers of the sites of a function that are conditionals.
+// The numbers of a function's sites that are conditionals.
 using SiteNumbers = llvm::DenseMap<const llvm::Value *, unsigned>;
 SiteNumbers numbersOf(const FunctionPlan &Plan); // proofs.cc
 
-// Paths by their numbers.
+// Paths by number.
 using PathsOf = std::map<unsigned, std::vector<Step>>;
 
 // The translation of one activation of a function.
 class Frame {
 public:
-  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth, unsigned Context = 0);
+  Frame(Translator &X, llvm::Function &F, std::vector<Val> Args, Term Entry, Memory Start, unsigned Depth,
+        unsigned Context = 0);
   Outcome run();
-  // paths.cc: in place of run(), one path. The condition that an execution takes its branches, none other before them; none if the function
-  // has no such path, or if something on it has no translation.
+  // paths.cc: translates one path instead of run(). Returns the condition that an execution takes exactly the branches
+  // of the path; nothing if the function has no such path, or if a part of it has no translation.
   std::optional<Term> follow(Way Ahead);
-  // loops.cc: in place of run(), the first two rounds of a loop of these blocks. The conditions that it is left in the first round, that it is
-  // left in the second, and that a third begins.
-  std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
-  // loops.cc: in place of run(), any round of the loop, which is cut, and its head once more. The condition that the loop is left there.
-  Term leftAtHead(const llvm::BasicBlock &Header, const llvm::BasicBlock &Head, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
-  // Called before and after the translation of each instruction, with values and memory as they are then.
+  // loops.cc: translates the first two rounds of a loop of these blocks instead of run(). Returns the conditions that
+  // the loop is left in the first round, that it is left in the second, and that a third begins.
+  std::array<Term, 3> firstRounds(const llvm::BasicBlock &Header,
+                                  const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  // loops.cc: translates any round of the loop, which is cut, and its head once more, instead of run(). Returns the
+  // condition that the loop is left at that head.
+  Term leftAtHead(const llvm::BasicBlock &Header, const llvm::BasicBlock &Head,
+                  const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
+  // Called before and after the translation of each instruction, with the values and memory at that point.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
-  // mutants.cc: the value of mutated code in the place of an instruction, which run() has come to.
-  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To, const llvm::Value *Result);
+  // mutants.cc: the value of mutated code at the instruction that run() translates.
+  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To,
+                     const llvm::Value *Result);
   Val contentsAt(const llvm::StoreInst &Store);
   Val known(const llvm::Value *V) { return valueOf(V); }
 
-  // The condition that control leaves a conditional for branch `K`, by the destinations or cases of its site.
+  // The condition that control reaches a block, or takes an edge between two blocks.
   Term reachOf(const llvm::BasicBlock *BB) const;
   Term reachOf(const llvm::BasicBlock *From, const llvm::BasicBlock *To) const;
-  // Control reaches the end of a block: calls in it have returned.
+  // The condition that control reaches the end of a block: all calls in it have returned.
   Term endOf(const llvm::BasicBlock *BB) const;
   Term edgeOf(const llvm::BranchInst &Br, unsigned K);
-  Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case, or of the default for the number of cases
-  Term conditionOf(const llvm::Instruction &I);           // of a branch or select: free where compilers may take either way
+  Term caseOf(const llvm::SwitchInst &Sw, unsigned Case); // of a case; the number of cases selects the default
+  Term conditionOf(const llvm::Instruction &I); // of a branch or select: free if compilers may take either way
   std::optional<Term> sideOf(const Site &Comparison, unsigned Side);     // sides.cc; `Side` of enum pen_side
   Term roundingOf(const llvm::Instruction &Conversion);                  // exceptions.cc
   std::optional<Term> raises(const Site &Operation, unsigned Exception); // exceptions.cc; of enum pen_exception
@@ -233,14 +245,15 @@ private:
   unsigned Depth, Context;
   llvm::DenseMap<const llvm::Value *, Val> Values;
   llvm::DenseMap<const llvm::BasicBlock *, Term> Reach;
-  llvm::DenseMap<const llvm::BasicBlock *, Term> ReturnedIn; // of the blocks with calls that may not return: all that were translated have
+  // for blocks with calls that may not return: the calls translated so far have returned
+  llvm::DenseMap<const llvm::BasicBlock *, Term> ReturnedIn;
   bool CanFail = false;
   const llvm::BasicBlock *InRounds = nullptr; // the header of a loop that is not cut
   std::map<const llvm::BasicBlock *, Memory> Ends;
   std::map<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, Term> Edges;
   BlockEdges Back;
   llvm::DenseMap<const llvm::Instruction *, Term> Conditions;
-  std::map<const llvm::SwitchInst *, Term> Switched; // the bits of their conditions
+  std::map<const llvm::SwitchInst *, Term> Switched; // the bits of the switch conditions
   struct Return {
     Term When;
     Val Result;
@@ -248,7 +261,7 @@ private:
   };
   std::vector<Return> Returns;
   std::vector<unsigned> Locals; // the objects of local variables
-  // A value that a loop changes, which is fresh at the header.
+  // A value that a loop changes; it is fresh at the header.
   struct Cut {
     const llvm::PHINode *Phi;
     Val Changed, Initial;
@@ -256,7 +269,7 @@ private:
     std::string Name;
   };
   std::vector<Cut> Cuts;
-  std::map<const llvm::BasicBlock *, llvm::SmallPtrSet<const llvm::BasicBlock *, 16>> Loops; // by their headers
+  std::map<const llvm::BasicBlock *, llvm::SmallPtrSet<const llvm::BasicBlock *, 16>> Loops; // by header
 
   // frame.cc
   void translate(const llvm::BasicBlock &BB);
@@ -270,10 +283,9 @@ private:
   Val phi(const llvm::PHINode &Phi);
   std::string place(const llvm::Instruction &I) const;
 
-  // paths.cc
-  // Where one activation comes to on a path.
+  // paths.cc: the end of a path, or of its part in one activation.
   struct Walk {
-    enum { Lost, Done, Returned } End = Lost; // the function has no such path, or all branches are taken, or it returns before
+    enum { Lost, Done, Returned } End = Lost; // no such path, all branches taken, or returned before that
     Term When = "false";
     Val Result;
     Memory After;
@@ -288,8 +300,8 @@ private:
   bool beginRound(const llvm::BasicBlock &Header, const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
 
   // pairing.cc
-  Term Outside = "true"; // the condition that control comes to the function, where `Entry` does not have it
-  Term Acts = "false";   // what happens here has an effect
+  Term Outside = "true"; // the condition that control reaches the function, if `Entry` does not contain it
+  Term Acts = "false"; // an event with an effect happens here
   void at(const llvm::Value *V) const;
   Outcome compared(const llvm::CallBase &I, llvm::Function &Callee, std::vector<Val> Passed);
   void note(const Term &When, bool IsEffect, std::vector<Val> Operands);
@@ -304,13 +316,14 @@ private:
   // values.cc
   void translate(const llvm::Instruction &I);
   Val valueOf(const llvm::Value *V);
-  Val rawOf(const llvm::Value *V); // the same, where the operation treats each bit alone
+  Val rawOf(const llvm::Value *V); // the same, for operations that treat each bit separately
   Val compute(const llvm::Instruction &I);
   Val binary(const llvm::BinaryOperator &I);
   Val bitwise(const llvm::BinaryOperator &I);
   Val onBits(const llvm::BinaryOperator &I, const Val &L, const Val &R);
   Val floatBinary(const llvm::BinaryOperator &I);
-  Val arithmetic(const llvm::Instruction &I, unsigned Opcode, const llvm::Value *L, const llvm::Value *R, const Term &Mode);
+  Val arithmetic(const llvm::Instruction &I, unsigned Opcode, const llvm::Value *L, const llvm::Value *R,
+                 const Term &Mode);
   Val signChanged(const Val &V, llvm::StringRef OnFloats, llvm::StringRef OnBits, bool Sign);
   Val compare(const llvm::ICmpInst &I);
   Val compareBits(const llvm::ICmpInst &I, const Term &A, const Term &B, const Term &Poison);
@@ -318,7 +331,7 @@ private:
   Val element(const llvm::GetElementPtrInst &I);
   Val unknown(const llvm::Instruction &I, const std::string &Why);
 
-  bool isExact(const llvm::Instruction &I) const; // floats are computed as IEEE 754 has it
+  bool isExact(const llvm::Instruction &I) const; // whether floats are computed as IEEE 754 specifies
 
   // casts.cc
   Val convert(const llvm::CastInst &I);
@@ -346,35 +359,36 @@ private:
   std::optional<Val> libraryFunction(const llvm::CallBase &I, llvm::StringRef Name);
 };
 
-// proofs.cc: the condition that a conditional comes out as this branch.
+// proofs.cc: the condition that a conditional takes this branch.
 Term outcomeOf(Frame &Top, const Site &S, const llvm::Instruction &At, unsigned Branch);
 
-// paths.cc
-// The paths in a file (see PEN_PROOFS_PATHS), by the symbols of their functions.
+// paths.cc: the paths in a file (see PEN_PROOFS_PATHS), by the symbols of their functions.
 std::map<std::string, PathsOf> readPaths(llvm::StringRef File);
-// Goals `path_NUMBER`.
-void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start, const PathsOf &Paths);
+// Writes goals `path_NUMBER`.
+void writePaths(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start,
+                const PathsOf &Paths);
 
-// loops.cc
-// Goals `rounds_SITE_K` of loops, by the conditional that each round begins with: left in the first round, left in the second, a third begins.
+// loops.cc: writes goals `rounds_SITE_K` of loops. SITE is the conditional that begins each round. The loop is left in
+// the first round, is left in the second, or begins a third.
 void writeLoops(Translator &X, const FunctionPlan &Plan, llvm::ArrayRef<Val> Args, const Memory &Start);
 
-// rounds.cc
-// Peels the first rounds of each loop of the function, and of the functions that it calls.
+// rounds.cc: peels the first rounds of each loop of the function and of its callees.
 void unfoldLoops(const FunctionPlan &Plan, unsigned Rounds);
-// The copies of the conditional of a site that peeling has made, and the conditional itself.
+// The conditional of a site, and the copies of it that peeling has created.
 std::vector<llvm::Instruction *> copiesOf(const FunctionPlan &Plan, unsigned Site);
 
-// mutants.cc: which mutants are infected, and which differ from the original. True if the environment asks for them.
+// mutants.cc: writes the queries whether mutants are infected, and whether they differ from the original. Returns true
+// if the environment requests them.
 bool writeMutants(llvm::ArrayRef<FunctionPlan> Plans, llvm::StringRef To);
 
-// proofs.cc: writes the translation of the functions that the environment names, and ends the process; else does nothing.
+// proofs.cc: writes the translation of the functions that the environment names, and exits; else does nothing.
 void writeProofs(llvm::ArrayRef<FunctionPlan> Plans);
 
-// world.cc: a section that states what the module defines, calls and writes.
+// world.cc: emits a section that lists the functions that the module defines and calls, and the variables that it
+// writes.
 llvm::GlobalVariable *noteWorld(llvm::Module &M);
 
-// The state that the frames of one function under proof share.
+// The state that all frames of one proved function share.
 class Translator {
 public:
   explicit Translator(llvm::Module &M) : C(M.getContext()), Layout(M.getDataLayout()) {}
@@ -382,26 +396,26 @@ public:
   Script S;
   llvm::LLVMContext &C;
   const llvm::DataLayout &Layout;
-  // Executions that take an edge which closes a loop are left out, and those in which pointers of the input lead to the same place: only a model
-  // means something.
+  // Excludes executions that take an edge which closes a loop, and executions in which pointers of the input lead to
+  // the same place. So only a model has a meaning.
   bool HasFewRounds = false;
   bool WithInvariants = true;
-  size_t LinesBefore = 0; // of the script: those of earlier translations
-  Term OverflowIsPoison = "true"; // or the condition for it
-  Pairing *Pair = nullptr; // of the translation that is being made
-  bool HasGlobalInputs = false; // inputs change variables that the program does not
+  size_t LinesBefore = 0; // number of lines of earlier translations in the script
+  Term OverflowIsPoison = "true"; // or the condition that it is
+  Pairing *Pair = nullptr; // the pairing of the current translation
+  bool HasGlobalInputs = false; // inputs set variables that the program does not change
   std::set<std::string> Unwritten; // variables that no other module writes
   std::vector<Object> Objects{Object()};
-  std::vector<const llvm::Function *> Active; // the functions that are being translated, outermost first
+  std::vector<const llvm::Function *> Active; // the functions being translated, outermost first
   llvm::SmallPtrSet<const llvm::Function *, 8> Inlined;
   std::set<std::string> Assumptions;
-  unsigned Candidates = 0, CutLoops = 0; // for loop invariants
+  unsigned Candidates = 0, CutLoops = 0; // counters for loop invariants
   bool HasExactFloats = true; // the processor computes each format in its own precision
   bool IsIrreducible = false; // a loop has several entries
   bool IsRecursive = false; // a function calls itself, perhaps through others of the slice
   bool ChangesMode = false; // something in the slice may set the rounding mode
 
-  // values of types (terms.cc)
+  // terms.cc: values of types
   std::optional<Sort> sortOf(llvm::Type *T) const;
   Val fresh(llvm::Type *T, const std::string &Why);
   Val undefined(llvm::Type *T);
@@ -413,23 +427,26 @@ public:
   Val pointerInto(const Val &Base, std::optional<int64_t> Offset, const Term &OffsetText);
   Term floatOf(const Val &V);
   Term bitsOf(const Val &V);
-  // Says of the result of a float operation which low bits are zero if it is a NaN: those that are in each operand, and `More`.
+  // Notes which low bits of a float operation's result are zero if it is a NaN: those that are zero in each operand,
+  // and `More`.
   void notePayload(const Val &Result, llvm::ArrayRef<Val> Operands, int More = 0);
   Term truthOf(const Term &Bit);
   Val fromBits(llvm::Type *T, const Term &Bits, const Term &Poison);
   Val choose(const Term &If, const Val &Then, const Val &Else);
   Term mode(const std::string &Where);
-  // The same as in the translation that this one is compared with, or what `Make` makes.
-  Val shared(const std::function<Val()> &Make, const std::string &Extra = "") { return Pair ? Pair->value(Make, Extra) : Make(); }
-  // That values of the same place differ; with `AnyNaN`, no two NaN do.
+  // The value at the same place of the compared translation, else a value by `Make`.
+  Val shared(const std::function<Val()> &Make, const std::string &Extra = "") {
+    return Pair ? Pair->value(Make, Extra) : Make();
+  }
+  // The condition that values of the same place differ; with `AnyNaN`, all NaN are equal.
   Term differ(const Val &A, const Val &B, bool AnyNaN);
   Val resolved(const Val &V, const std::string &Why); // a value without poison
 
   // library.cc
   Val resultOf(llvm::StringRef Function, Sort S, const std::vector<Term> &Arguments, const std::function<Val()> &Make);
 
-  // memory.cc
-  // What a call of the function finds. The bits at constant places behind the input `P`, a pointer, are the input `P.OFFSETxBYTES`.
+  // memory.cc: the memory at the call of the function. The bits at a constant offset from the input `P`, a pointer, are
+  // the input `P.OFFSETxBYTES`.
   Memory initialMemory();
   unsigned newObject(Object O);
   unsigned objectOf(const llvm::GlobalVariable &G);
@@ -438,9 +455,9 @@ public:
 
   // stores.cc
   void store(Memory &M, const Val &Address, const Val &V, unsigned Size);
-  void forget(Memory &M, const Val &Address, std::optional<uint64_t> Size); // something was written there
+  void forget(Memory &M, const Val &Address, std::optional<uint64_t> Size); // after a write of unknown contents
   void forgetObject(Memory &M, unsigned Object);
-  void removeObjectsFrom(unsigned First); // no memory and no value that is used after this has them
+  void removeObjectsFrom(unsigned First); // the objects must not occur in any memory or value that is used afterwards
   void forgetEscaped(Memory &M);
   void forgetAll(Memory &M);
   unsigned newEpoch() { return Pair ? Pair->epoch(++Epochs) : ++Epochs; }
@@ -449,11 +466,11 @@ private:
   std::map<const llvm::GlobalVariable *, unsigned> Globals;
   std::map<const llvm::GlobalValue *, Term> Addresses;
   std::map<Term, Term> BitsOfFloats, FloatsOfBits;
-  std::map<Term, unsigned> ZerosOfNaN; // how many low bits of a computed float are zero if it is a NaN
-  std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits, by epoch, object, offset, bytes
+  std::map<Term, unsigned> ZerosOfNaN; // number of low bits of a computed float that are zero if it is a NaN
+  std::map<std::tuple<unsigned, unsigned, int64_t, unsigned>, Term> Contents; // bits by epoch, object, offset, bytes
   std::map<const llvm::GlobalVariable *, bool> ConstantGlobals;
   unsigned Epochs = 0, Initial = 0;
-  std::set<Term> Inputs; // names of values that an input has: arguments, and memory that pointers lead to
+  std::set<Term> Inputs; // names of values of an input: arguments, and memory that pointers lead to
   std::map<std::string, Val> Results; // of library functions, by function and arguments
 
   Term floatOfExtended(const Val &V);

@@ -1,15 +1,16 @@
-// Stores: what a memory has afterwards. A store to an object may write to each other one that may overlap it.
+// Translates stores: the memory after a store. A store to an object may also write to any other object that may overlap
+// it.
 #include "smt.h"
 
 namespace pen::smt {
 using namespace llvm;
 
-// More cells than this, and the lines for the joins of a long function would be many.
+// The maximum number of cells, which limits the number of lines for joins in a long function.
 static constexpr size_t MostCells = 512;
-// Places of an object that are followed when something is stored at a place that is not constant.
+// The maximum number of places of an object that keep their values after a store at a variable offset.
 static constexpr size_t MostPlaces = 32;
 
-// Removes [From, To) of an object; what is left of a cell stays.
+// Removes the range [From, To) of an object. The rest of a cell that overlaps it stays.
 void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
   std::vector<std::pair<int64_t, Cell>> Left;
   for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object;) {
@@ -21,7 +22,8 @@ void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
     const Val &V = It->second.Value;
     auto Keep = [&](int64_t A, int64_t B) {
       if (A >= B) return;
-      Term Bits = "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
+      Term Bits =
+          "(" + indexed("extract", {unsigned(B - Start) * 8 - 1, unsigned(A - Start) * 8}) + " " + bitsOf(V) + ")";
       Sort Part = Sort::bits((B - A) * 8);
       Left.push_back({A, {unsigned(B - A), Val::scalar(Part, S.define(Part, Bits), V.Poison)}});
     };
@@ -32,7 +34,7 @@ void Translator::cut(Memory &M, unsigned Object, int64_t From, int64_t To) {
   for (auto &[At, C] : Left) M.Cells[{Object, At}] = C;
 }
 
-// Something unknown may have written to these objects. Of one of them the cells are kept.
+// Unknown code may have written to these objects. The cells of the object `Kept` stay.
 void Translator::forgetEach(Memory &M, function_ref<bool(unsigned)> IsWritten, std::optional<unsigned> Kept) {
   removeIf(M.Cells, [&](auto &Each) { return Each.first.first != Kept && IsWritten(Each.first.first); });
   removeIf(M.Own, [&](auto &Each) { return IsWritten(Each.first); });
@@ -58,10 +60,12 @@ void Translator::forget(Memory &M, const Val &Address, std::optional<uint64_t> S
   if (Address.K != Val::Pointer || Address.Poison != "false") return forgetAll(M);
   bool IsPart = Address.Offset && Size;
   if (IsPart) cut(M, Address.Base, *Address.Offset, *Address.Offset + *Size);
-  forgetEach(M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
+  forgetEach(
+      M, [&](unsigned O) { return mayAlias(Address.Base, O); }, IsPart ? std::optional(Address.Base) : std::nullopt);
 }
 
-// What the object has at places that are not constant is not known. Each other place keeps its value unless what is stored overlaps it.
+// Stores at a variable offset. A place that the store overlaps gets a fresh value, or the stored one if it is the same
+// place; any other place keeps its value.
 void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, unsigned Size) {
   std::map<int64_t, Cell> Known = placesOf(M, Address.Base);
   forget(M, Address, std::nullopt);
@@ -71,17 +75,19 @@ void Translator::storeSomewhere(Memory &M, const Val &Address, const Val &V, uns
     auto IsBelow = [&](const Term &A, const Term &B, unsigned Bytes) {
       return apply("bvult", {apply("bvsub", {A, B}), literal(APInt(PointerBits, Bytes))});
     };
-    Term Overlap = S.defineBool(either(IsBelow(Address.OffsetText, From, Old.Size), IsBelow(From, Address.OffsetText, Size)));
+    Term Overlap =
+        S.defineBool(either(IsBelow(Address.OffsetText, From, Old.Size), IsBelow(From, Address.OffsetText, Size)));
     Sort Kind = Old.Value.S;
     Val Any = shared([&] { return Val::scalar(Kind, S.fresh(Kind, "store to an element")); }, std::to_string(At));
     Any.Poison = V.Poison;
     Val New = chooseBytes(Overlap, Any, Old.Value, Old.Size);
-    if (Old.Size == Size && Cell{Size, V}.isWhole()) New = chooseBytes(apply("=", {Address.OffsetText, From}), V, New, Size);
+    if (Old.Size == Size && Cell{Size, V}.isWhole())
+      New = chooseBytes(apply("=", {Address.OffsetText, From}), V, New, Size);
     if (New.K != Val::Unknown) M.Cells[{Address.Base, At}] = {Old.Size, New};
   }
 }
 
-// What is known of an object: what was stored, and what was read and is still there.
+// The known places of an object: values that were stored, and values that were read and not overwritten.
 std::map<int64_t, Cell> Translator::placesOf(const Memory &M, unsigned Object) {
   std::map<int64_t, Cell> All;
   for (auto It = M.Cells.lower_bound({Object, INT64_MIN}); It != M.Cells.end() && It->first.first == Object; ++It)
@@ -96,22 +102,23 @@ std::map<int64_t, Cell> Translator::placesOf(const Memory &M, unsigned Object) {
       return Place == O && Start < End && At < Start + int64_t(Each.second.Size);
     });
     auto Next = All.lower_bound(At);
-    bool IsInPart = (Next != All.end() && Next->first < End) || (Next != All.begin() && std::prev(Next)->first + std::prev(Next)->second.Size > At);
+    bool IsInPart = (Next != All.end() && Next->first < End) ||
+                    (Next != All.begin() && std::prev(Next)->first + std::prev(Next)->second.Size > At);
     if (!IsStored && !IsInPart) All.insert({At, {Size, Val::scalar(Sort::bits(Size * 8), It->second)}});
   }
   return All;
 }
 
 void Translator::store(Memory &M, const Val &Address, const Val &V, unsigned Size) {
-  bool IsKnown = Address.K == Val::Pointer && Address.Poison == "false" && V.K != Val::Unknown && V.K != Val::Aggregate &&
-                 M.Cells.size() < MostCells;
+  bool IsKnown = Address.K == Val::Pointer && Address.Poison == "false" && V.K != Val::Unknown &&
+                 V.K != Val::Aggregate && M.Cells.size() < MostCells;
   if (!IsKnown) return forget(M, Address, Size);
   if (!Address.Offset) return storeSomewhere(M, Address, V, Size);
   bool IsAlone = true;
   for (unsigned O = 0; O < Objects.size(); O++) IsAlone &= O == Address.Base || !mayAlias(Address.Base, O);
   cut(M, Address.Base, *Address.Offset, *Address.Offset + Size);
   if (!IsAlone) {
-    unsigned Epoch = M.epochOf(Address.Base); // a new one if bits that are no whole bytes were cut
+    unsigned Epoch = M.epochOf(Address.Base); // a new one if the cut removed bits that are no whole bytes
     forget(M, Address, Size);
     M.Own[Address.Base] = Epoch;
   }

@@ -1,4 +1,4 @@
-// Values of the types of LLVM, and the conversions between a float and its bits.
+// Translates values of LLVM's types, and conversions between a float and its bits.
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -8,7 +8,7 @@
 namespace pen::smt {
 using namespace llvm;
 
-// The formats whose bits SMT-LIB's floats have. That of x87 writes the leading bit of the significand.
+// Whether the format has the bits of SMT-LIB's floats. The format of x87 stores the leading bit of the significand.
 static bool hasInterchangeBits(Sort S) { return S.Exponent + S.Mantissa == S.Width; }
 
 std::optional<Sort> Translator::sortOf(Type *T) const {
@@ -62,7 +62,7 @@ Val Translator::undefined(Type *T) {
   return V;
 }
 
-// An argument is bits, so that a model of it can be run as it is.
+// An argument is represented by its bits, so that its value in a model can be executed unchanged.
 Val Translator::argument(Type *T, unsigned Number) {
   std::string Name = "arg" + std::to_string(Number);
   std::optional<Sort> Known = sortOf(T);
@@ -105,7 +105,7 @@ Val Translator::pointerInto(const Val &Base, std::optional<int64_t> Offset, cons
   return V;
 }
 
-// The address of a global; compilers take it for nonnull unless it is weak.
+// The address of a global; compilers assume that it is not null unless it is weak.
 Term Translator::addressOf(const GlobalValue &G) {
   Term &Known = Addresses[&G];
   if (Known.empty()) {
@@ -176,8 +176,8 @@ static Term bitsBetween(unsigned Last, unsigned First, const Term &Bits) {
   return "(" + indexed("extract", {Last, First}) + " " + Bits + ")";
 }
 
-// The leading bit of the significand follows from the exponent, but for encodings that x87 reads and never writes: with an exponent of 0
-// and a leading bit it reads the exponent as 1; without a leading bit, otherwise, it treats them as NaN.
+// The exponent determines the leading bit of the significand, except in encodings that x87 reads and never writes: with
+// exponent 0 and a leading bit, it reads the exponent as 1; otherwise, without a leading bit, it treats them as NaN.
 Term Translator::floatOfExtended(const Val &V) {
   Term &Known = FloatsOfBits[V.Bits];
   if (!Known.empty()) return Known;
@@ -187,11 +187,13 @@ Term Translator::floatOfExtended(const Val &V) {
   Term Plain = apply("concat", {bitsBetween(79, 79, V.Bits), apply("concat", {Exponent, bitsBetween(62, 0, V.Bits)})});
   Term Value = "(" + indexed("to_fp", {V.S.Exponent, V.S.Mantissa}) + " " + Plain + ")";
   Term IsNone = both(negate(IsSmall), negate(IsLeading));
-  return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S), S.define(V.S, Value)));
+  return Known = S.define(V.S, smt::choose(IsNone, literal(APFloat::getNaN(APFloat::x87DoubleExtended()), V.S),
+                                           S.define(V.S, Value)));
 }
 
-// A NaN that an operation makes has the payload of an operand, to which a longer format appends zeros, or one of zeros, with the quiet bit
-// (LLVM's language reference, "Behavior of Floating-Point NaN values"; IEEE 754-2019, 6.2.3). Other processors than these have further NaN.
+// A NaN that an operation returns has the payload of an operand, extended by zeros in a longer format, or a zero
+// payload with the quiet bit (LLVM's language reference, "Behavior of Floating-Point NaN values"; IEEE 754-2019,
+// 6.2.3). Processors other than these have further NaN.
 void Translator::notePayload(const Val &Result, ArrayRef<Val> Operands, int More) {
   if (!HasExactFloats || !hasInterchangeBits(Result.S) || !Result.isFloat() || Result.Text.empty()) return;
   int Zeros = Result.S.Mantissa - 2;
@@ -202,7 +204,7 @@ void Translator::notePayload(const Val &Result, ArrayRef<Val> Operands, int More
   if (Zeros > 0) ZerosOfNaN[Result.Text] = Zeros;
 }
 
-// The bits of a value. Those of a computed NaN are any of a NaN with the zeros that are known.
+// The bits of a value. For a computed NaN, they are those of any NaN with the known zero bits.
 Term Translator::bitsOf(const Val &V) {
   if (V.K == Val::Pointer || V.isBits()) return V.Text;
   if (V.isBool()) return S.define(Sort::bits(1), smt::choose(V.Text, "(_ bv1 1)", "(_ bv0 1)"));
@@ -220,7 +222,9 @@ Term Translator::bitsOf(const Val &V) {
   if (hasInterchangeBits(V.S)) return Known;
   Term IsSmall = apply("=", {bitsBetween(77, 63, Known), literal(APInt(15, 0))});
   Term Leading = smt::choose(IsSmall, "(_ bv0 1)", "(_ bv1 1)");
-  return Known = S.define(Sort::bits(V.S.Width), apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
+  return Known = S.define(
+             Sort::bits(V.S.Width),
+             apply("concat", {bitsBetween(78, 63, Known), apply("concat", {Leading, bitsBetween(62, 0, Known)})}));
 }
 
 bool same(const Val &A, const Val &B) {
@@ -256,7 +260,8 @@ Val Translator::choose(const Term &If, const Val &Then, const Val &Else) {
   if (Then.isFloat() && !Then.Bits.empty() && !Else.Bits.empty())
     V.Bits = S.define(Sort::bits(V.S.Width), smt::choose(If, Then.Bits, Else.Bits));
   else
-    V.Text = S.define(V.S, smt::choose(If, Then.isFloat() ? floatOf(Then) : Then.Text, Else.isFloat() ? floatOf(Else) : Else.Text));
+    V.Text = S.define(
+        V.S, smt::choose(If, Then.isFloat() ? floatOf(Then) : Then.Text, Else.isFloat() ? floatOf(Else) : Else.Text));
   notePayload(V, {Then, Else});
   return V;
 }
@@ -271,7 +276,7 @@ Val Translator::resolved(const Val &V, const std::string &Why) {
   return choose(V.Poison, Any, Plain);
 }
 
-// The rounding mode of an operation: that of the call, or any if the code may change it.
+// The rounding mode of an operation: the mode at the call, or any mode if the code may change it.
 Term Translator::mode(const std::string &Where) {
   if (!ChangesMode) return "mode";
   return shared([&] { return Val::scalar(Sort::boolean(), S.freshMode("rounding mode" + Where)); }).Text;

@@ -1,4 +1,4 @@
-// Instructions that compute: what each means exactly, and where compilers may take any value (poison).
+// Translates instructions that compute: their exact meaning, and when compilers may choose any value (poison).
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -25,7 +25,7 @@ Val Frame::rawOf(const Value *V) {
   if (auto Found = Values.find(V); Found != Values.end()) return Found->second;
   if (auto *A = dyn_cast<Argument>(V)) return Args[A->getArgNo()];
   if (auto *C = dyn_cast<Constant>(V)) return Values[V] = X.constant(C);
-  // Defined on no way that the translation has followed.
+  // No translated path defines it.
   return X.fresh(V->getType(), "value without a definition");
 }
 
@@ -69,7 +69,8 @@ Val Frame::compute(const Instruction &I) {
   }
   if (auto *Op = dyn_cast<BinaryOperator>(&I)) return I.getType()->isFloatingPointTy() ? floatBinary(*Op) : binary(*Op);
   if (auto *Cmp = dyn_cast<ICmpInst>(&I)) return compare(*Cmp);
-  if (auto *Cmp = dyn_cast<FCmpInst>(&I)) return compareFloats(I, Cmp->getPredicate(), I.getOperand(0), I.getOperand(1));
+  if (auto *Cmp = dyn_cast<FCmpInst>(&I))
+    return compareFloats(I, Cmp->getPredicate(), I.getOperand(0), I.getOperand(1));
   if (auto *Cast = dyn_cast<CastInst>(&I)) return convert(*Cast);
   if (auto *Gep = dyn_cast<GetElementPtrInst>(&I)) return element(*Gep);
   if (auto *Load = dyn_cast<LoadInst>(&I)) {
@@ -128,11 +129,12 @@ Term Frame::conditionOf(const Instruction &I) {
 
 static Term zero(unsigned Width) { return literal(APInt(Width, 0)); }
 
-// Whether a signed sum, difference or product is outside of its type.
+// Whether a signed sum, difference or product exceeds its type.
 static Term overflows(Script &S, StringRef Op, const Term &A, const Term &B, unsigned Width, bool Signed) {
   unsigned More = Op == "bvmul" ? Width : 1;
   Term Extend = indexed(Signed ? "sign_extend" : "zero_extend", {More});
-  Term Wide = S.define(Sort::bits(Width + More), apply(Op, {"(" + Extend + " " + A + ")", "(" + Extend + " " + B + ")"}));
+  Term Wide =
+      S.define(Sort::bits(Width + More), apply(Op, {"(" + Extend + " " + A + ")", "(" + Extend + " " + B + ")"}));
   Term Narrow = "(" + Extend + " " + apply(Op, {A, B}) + ")";
   return S.defineBool(apply("not", {apply("=", {Wide, Narrow})}));
 }
@@ -172,7 +174,7 @@ Val Frame::binary(const BinaryOperator &I) {
   return onBits(I, L, R);
 }
 
-// A union that is written in parts begins as undefined bits; the code that joins the parts masks them out.
+// A union that is written in parts starts as undefined bits; the code that joins the parts masks them out.
 Val Frame::bitwise(const BinaryOperator &I) {
   Val L = rawOf(I.getOperand(0)), R = rawOf(I.getOperand(1));
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));
@@ -187,7 +189,8 @@ Val Frame::bitwise(const BinaryOperator &I) {
   case Instruction::Xor: break;
   case Instruction::Shl:
   case Instruction::LShr:
-    if (!Known || Known->getValue().uge(L.S.Width)) return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
+    if (!Known || Known->getValue().uge(L.S.Width))
+      return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
     Bits = I.getOpcode() == Instruction::Shl ? Bits.shl(Known->getValue()) : Bits.lshr(Known->getValue());
     break;
   default: return onBits(I, valueOf(I.getOperand(0)), valueOf(I.getOperand(1)));
@@ -211,23 +214,27 @@ Val Frame::onBits(const BinaryOperator &I, const Val &L, const Val &R) {
   if (auto *Overflowing = dyn_cast<OverflowingBinaryOperator>(&I)) {
     if (I.getOpcode() == Instruction::Shl) {
       Term Shifted = apply("bvshl", {L.Text, R.Text});
-      if (Overflowing->hasNoSignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
-      if (Overflowing->hasNoUnsignedWrap()) AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoSignedWrap())
+        AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
+      if (Overflowing->hasNoUnsignedWrap())
+        AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
     } else {
       if (Overflowing->hasNoSignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, true));
       if (Overflowing->hasNoUnsignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, false));
     }
   }
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));
-  if (I.isShift() && !(Known && Known->getValue().ult(Width))) Add(apply("bvuge", {R.Text, literal(APInt(Width, Width))}));
-  if (I.getOpcode() != Instruction::Xor && !isa<OverflowingBinaryOperator>(I) && I.hasPoisonGeneratingFlags() && !I.isShift() &&
-      !I.isIntDivRem())
+  if (I.isShift() && !(Known && Known->getValue().ult(Width)))
+    Add(apply("bvuge", {R.Text, literal(APInt(Width, Width))}));
+  if (I.getOpcode() != Instruction::Xor && !isa<OverflowingBinaryOperator>(I) && I.hasPoisonGeneratingFlags() &&
+      !I.isShift() && !I.isIntDivRem())
     return unknown(I, "operation with a promise");
   if (auto *Exact = dyn_cast<PossiblyExactOperator>(&I); Exact && Exact->isExact()) Add("true");
   if (I.isIntDivRem() && !(Known && !Known->isZero() && !Known->isMinusOne())) {
     Add(apply("=", {R.Text, zero(Width)}));
     if (I.getOpcode() == Instruction::SDiv || I.getOpcode() == Instruction::SRem)
-      Add(both(apply("=", {L.Text, literal(APInt::getSignedMinValue(Width))}), apply("=", {R.Text, literal(APInt::getAllOnes(Width))})));
+      Add(both(apply("=", {L.Text, literal(APInt::getSignedMinValue(Width))}),
+               apply("=", {R.Text, literal(APInt::getAllOnes(Width))})));
   }
   return Val::scalar(L.S, X.S.define(L.S, apply(Op, {L.Text, R.Text})), Poison);
 }
@@ -241,10 +248,11 @@ static bool hasFastMath(const Instruction &I) {
   return Op && Op->getFastMathFlags().any();
 }
 
-// x87 rounds to the precision of its control word, and other modes of subnormals have other results.
+// x87 rounds to the precision of its control word, and other modes of subnormals give other results.
 bool Frame::isExact(const Instruction &I) const {
   if (hasFastMath(I)) return false;
-  if (F.getFnAttribute("denormal-fp-math").isValid() && F.getFnAttribute("denormal-fp-math").getValueAsString() != "ieee,ieee")
+  if (F.getFnAttribute("denormal-fp-math").isValid() &&
+      F.getFnAttribute("denormal-fp-math").getValueAsString() != "ieee,ieee")
     return false;
   return X.HasExactFloats;
 }
@@ -264,7 +272,7 @@ Val Frame::arithmetic(const Instruction &I, unsigned Opcode, const Value *Left, 
   return Result;
 }
 
-// Negation, magnitude and the like: operations on the sign bit, also of a NaN.
+// Negation, magnitude and similar operations on the sign bit, also of a NaN.
 Val Frame::signChanged(const Val &V, StringRef OnFloats, StringRef OnBits, bool Sign) {
   Val Changed = Val::scalar(V.S, "", V.Poison);
   if (!V.isFloat()) return Val();
@@ -325,7 +333,7 @@ Val Frame::compare(const ICmpInst &I) {
   Term Poison = X.S.defineBool(either(L.Poison, R.Poison));
   if (I.hasPoisonGeneratingFlags()) return unknown(I, "comparison with a promise");
   if (L.K == Val::Pointer && R.K == Val::Pointer) {
-    // Compilers may take it that no address wraps around.
+    // Compilers may assume that no address wraps around.
     bool IsPlain = I.isEquality() && L.Offset && R.Offset;
     if (!IsPlain) return unknown(I, "comparison of addresses");
     return Val::scalar(Sort::boolean(), X.S.defineBool(comparison(I.getPredicate(), L.Text, R.Text)), Poison);
@@ -333,7 +341,8 @@ Val Frame::compare(const ICmpInst &I) {
   if (L.isBool() && R.isBool()) {
     if (!I.isEquality()) return compareBits(I, X.bitsOf(L), X.bitsOf(R), Poison);
     Term Equal = R.Text == "true" ? L.Text : R.Text == "false" ? negate(L.Text) : apply("=", {L.Text, R.Text});
-    return Val::scalar(Sort::boolean(), X.S.defineBool(I.getPredicate() == CmpInst::ICMP_EQ ? Equal : negate(Equal)), Poison);
+    return Val::scalar(Sort::boolean(), X.S.defineBool(I.getPredicate() == CmpInst::ICMP_EQ ? Equal : negate(Equal)),
+                       Poison);
   }
   if (!L.isBits() || !R.isBits()) return unknown(I, "comparison");
   return compareBits(I, L.Text, R.Text, Poison);
@@ -347,7 +356,8 @@ Val Frame::element(const GetElementPtrInst &I) {
   Val Base = valueOf(I.getPointerOperand());
   if (Base.K != Val::Pointer) return unknown(I, "address");
   APInt Constant(64, 0);
-  if (I.accumulateConstantOffset(X.Layout, Constant)) return X.pointerInto(Base, Constant.getSExtValue(), literal(Constant));
+  if (I.accumulateConstantOffset(X.Layout, Constant))
+    return X.pointerInto(Base, Constant.getSExtValue(), literal(Constant));
   Term Offset = zero(64);
   for (auto Step = gep_type_begin(I), End = gep_type_end(I); Step != End; ++Step) {
     Value *Index = Step.getOperand();

@@ -1,5 +1,6 @@
-// What each translation unit defines, calls and writes, as text in the object file. From the texts of a linked file the prover finds the
-// units that define the functions of a query, and the variables that no unit writes, without compiling the other units again.
+// Emits what each translation unit defines, calls and writes, as text in the object file. From the texts of a linked
+// file, the prover finds the units that define the functions of a query, and the variables that no unit writes, without
+// compiling the other units again.
 #include "smt.h"
 
 #include "llvm/IR/Constants.h"
@@ -27,7 +28,9 @@ static void namesIn(const Value *V, std::set<const Constant *> &Seen, std::set<S
     for (const Use &U : C->operands()) namesIn(U.get(), Seen, Names);
 }
 
-static bool isOwn(const GlobalValue &G) { return G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_"); }
+static bool isOwn(const GlobalValue &G) {
+  return G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_");
+}
 
 static std::string worldOf(const Module &M) {
   std::string Text;
@@ -47,7 +50,8 @@ static std::string worldOf(const Module &M) {
     for (const Instruction &I : instructions(F)) {
       for (const Use &U : I.operands()) namesIn(U.get(), Seen, Names);
       auto *Call = dyn_cast<CallBase>(&I);
-      if (auto *Assembly = Call ? dyn_cast<InlineAsm>(Call->getCalledOperand()) : nullptr) Note('A', Assembly->getAsmString());
+      if (auto *Assembly = Call ? dyn_cast<InlineAsm>(Call->getCalledOperand()) : nullptr)
+        Note('A', Assembly->getAsmString());
     }
     for (StringRef Name : Names)
       if (!Name.starts_with("llvm.") && !Name.starts_with("__pen_")) Note('R', Name);
@@ -57,7 +61,8 @@ static std::string worldOf(const Module &M) {
 
 GlobalVariable *noteWorld(Module &M) {
   Constant *Text = ConstantDataArray::getString(M.getContext(), worldOf(M), /*AddNull=*/false);
-  auto *G = new GlobalVariable(M, Text->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, Text, "__pen_world");
+  auto *G =
+      new GlobalVariable(M, Text->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, Text, "__pen_world");
   G->setSection(Section);
   G->setAlignment(Align(1));
   return G;

@@ -1,5 +1,6 @@
-// Checks of runtime/pen.h at compile time: the numbers that it shares with LLVM, and the sizes of fields that share a word. A
-// number that is changed at one place only does not compile. record.h checks the layouts and signatures where they are used.
+// Checks runtime/pen.h at compile time: the numbers that it shares with LLVM, and the sizes of fields that share a
+// word. If a number is changed in one place only, this file does not compile. record.h checks the layouts and
+// signatures where they are used.
 #include "../../runtime/pen.h"
 
 #include "llvm/ADT/FloatingPointMode.h"
@@ -8,7 +9,7 @@
 namespace pen {
 using llvm::CmpInst;
 
-#define SAME(Ours, Theirs)                                                                                                     \
+#define SAME(Ours, Theirs)                                                                                             \
   static_assert(static_cast<unsigned>(Ours) == static_cast<unsigned>(Theirs), #Ours " is not LLVM's number")
 #define SAME_PREDICATE(Name) SAME(PEN_##Name, CmpInst::Name)
 SAME_PREDICATE(FCMP_FALSE);
@@ -56,11 +57,12 @@ SAME(PEN_POSITIVE_INFINITY, llvm::fcPosInf);
 static_assert((PEN_RECORD ^ PEN_WANT ^ PEN_TRACK ^ PEN_NEAR ^ PEN_STEP ^ PEN_MIN ^ PEN_LEAD ^ PEN_ARMED) == UINT8_MAX,
               "the actions are the eight bits of a byte");
 
-// The word beside the operands of an operation, from its lowest bit on.
+// The word that the hook passes with the operands of an operation, from its lowest bit on.
 static_assert(PEN_OPERATIONS - 1 <= PEN_OPERATION_MASK, "an operation fits");
 static_assert(PEN_SINGLE > PEN_OPERATION_MASK && PEN_CONSTANT > PEN_SINGLE, "the flags are above it");
 static_assert(PEN_CONSTANT << 2 < 1 << PEN_INTEGER_SHIFT, "a flag for each of three operands fits below the width");
-static_assert(PEN_INTEGER_MASK >= 64 && (uint64_t(PEN_INTEGER_MASK) << PEN_INTEGER_SHIFT) < (uint64_t(1) << PEN_POSSIBLE_SHIFT),
+static_assert(PEN_INTEGER_MASK >= 64 &&
+                  (uint64_t(PEN_INTEGER_MASK) << PEN_INTEGER_SHIFT) < (uint64_t(1) << PEN_POSSIBLE_SHIFT),
               "the width of an integer fits below what is possible");
 static_assert(PEN_POSSIBLE_SHIFT + PEN_EXCEPTIONS <= 32, "a bit for each exception fits");
 

@@ -1,9 +1,10 @@
-// How far behind a pointer parameter the loops of a function reach, as a function of its integer parameters: what scalar evolution
-// makes of the trip counts, `k*n + c` or `k*n*m + c` bytes. The fuzzer takes it as a hypothesis, which calls confirm or refute.
+// Computes how many bytes after a pointer parameter the loops of a function access, as a function of its integer
+// parameters: `k*n + c` or `k*n*m + c` bytes, from the trip counts of scalar evolution. The fuzzer takes the result as
+// a hypothesis, which calls confirm or refute.
 //
-// - An access in a loop counts at the last iteration, if its addresses rise, else at the first.
-// - Where a bound is `max(n, 0)` it counts as n, and a quotient as a fraction: for a size, only values above 0 matter.
-// - What other functions do with the pointer is left out. So is a parameter with an access of its own that has no such bound.
+// - An access in a loop counts at the last iteration if its addresses rise, else at the first.
+// - A bound `max(n, 0)` counts as n, and a quotient as a fraction: for a size, only values above 0 matter.
+// - Accesses by callees are ignored. A parameter has no extent if one of its own accesses has no such bound.
 #include "../plugin.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -19,12 +20,13 @@ using namespace llvm;
 
 namespace {
 
-// A sum of products of integer parameters, by their numbers in ascending order; the empty product is the constant.
+// A sum of products of integer parameters. The key of a term is the ascending list of its parameters' numbers; the
+// empty list is the constant term.
 using Product = std::vector<unsigned>;
 using Polynomial = std::map<Product, double>;
 
 constexpr unsigned MaxDegree = 2, MaxNesting = 32;
-constexpr double Largest = 1 << 20; // of a coefficient, in bytes
+constexpr double Largest = 1 << 20; // the largest coefficient, in bytes
 
 double valueAt(const Polynomial &P, double N) {
   double Sum = 0;
@@ -115,7 +117,7 @@ private:
     return Best;
   }
 
-  // The value in the last iteration that reaches the access.
+  // The value of a recurrence in the last iteration that executes the access.
   std::optional<Polynomial> atTheEnd(const SCEVAddRecExpr *S, unsigned Depth) {
     const Loop *L = S->getLoop();
     if (!S->isAffine()) return std::nullopt;
@@ -127,7 +129,7 @@ private:
     if (isa<SCEVCouldNotCompute>(Taken)) return std::nullopt;
     auto Count = read(Taken, Depth + 1);
     if (!Count) return std::nullopt;
-    // A loop that tests before its body runs the test once more than the body.
+    // A loop that tests before its body evaluates the test once more than the body.
     const BasicBlock *Header = L->getHeader();
     bool TestsBefore = L->isLoopExiting(Header) && Header != L->getLoopLatch();
     if (TestsBefore && L->contains(&At) && At.getParent() != Header) (*Count)[{}] -= 1;
@@ -138,8 +140,10 @@ private:
   }
 };
 
-// The first byte behind an access through a parameter; `Of` is set when it is through one.
-std::optional<Polynomial> endOf(ScalarEvolution &SE, const Instruction &I, Value *Pointer, const SCEV *Bytes, const Argument *&Of) {
+// The end of an access (the first byte after it), relative to a parameter. Sets `Of` to the parameter, or to null if
+// the pointer does not derive from one.
+std::optional<Polynomial> endOf(ScalarEvolution &SE, const Instruction &I, Value *Pointer, const SCEV *Bytes,
+                                const Argument *&Of) {
   const SCEV *S = SE.getSCEV(Pointer);
   auto *Base = dyn_cast<SCEVUnknown>(SE.getPointerBase(S));
   Of = Base ? dyn_cast<Argument>(Base->getValue()) : nullptr;
@@ -153,7 +157,8 @@ std::optional<Polynomial> endOf(ScalarEvolution &SE, const Instruction &I, Value
   return From;
 }
 
-// As a rule. Where a product of two parameters is the leading part, the others are as large as when all parameters are equal.
+// Converts a polynomial to an extent. If the leading term is a product of two parameters, the other terms are bounded
+// for equal parameters.
 std::optional<Extent> ruleOf(const Polynomial &P) {
   std::vector<std::pair<Product, double>> Linear, Products;
   double Constant = 0;

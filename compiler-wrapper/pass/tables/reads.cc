@@ -1,5 +1,6 @@
-// How a function uses what a pointer parameter points to. If it does not read it before it writes it, the memory is a result, and a
-// search that varied what is in it would vary nothing. If it uses the pointer without an index, there is one object.
+// Analyses how a function uses the memory that a pointer parameter points to. If the function does not read it before
+// it writes it, the memory is an output, and a search must not vary its contents. If the function uses the pointer
+// without an index, the pointer leads to one object.
 #include "../plugin.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -16,16 +17,16 @@ namespace {
 
 constexpr unsigned MaxDepth = 6;
 constexpr int64_t Everywhere = -1;
-constexpr int64_t Covered = -2; // behind a write of the same bytes
+constexpr int64_t Covered = -2; // after a write of the same bytes
 constexpr char LibraryAttribute[] = "pen-library";
 
-// One access through the pointer, at a number of bytes behind it, or somewhere.
+// One access through the pointer, at an offset in bytes, or at an unknown offset (`Everywhere`).
 struct Access {
   Instruction *At;
   int64_t Offset;
 };
 
-// A call that hands the pointer to a function of which nothing is known here.
+// A call that passes the pointer to a function without a known body or meaning.
 struct Handing {
   Access Call;
   Function *To;
@@ -39,11 +40,13 @@ struct Accesses {
   bool MayWrite = false;
 };
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth);
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
+             unsigned Depth);
 
-// Does this function open a file whose name is its argument of this number?
+// Whether the function opens a file whose name is its argument with this number.
 bool opensFile(const Function &F, unsigned Number) {
-  // The constructors and `open` of the file streams of C++ have the object before the name; all of them have this parameter.
+  // The constructors and `open` of the C++ file streams take the object before the name. All of them have this
+  // parameter.
   if (F.getName().starts_with("_ZNSt14basic_ifstreamI") || F.getName().starts_with("_ZNSt13basic_fstreamI"))
     return Number == 1 && F.getName().contains("EPKcSt13_Ios_Openmode");
   return Number == 0 && is_contained({"fopen", "fopen64", "open", "open64", "freopen", "freopen64"}, F.getName());
@@ -51,7 +54,8 @@ bool opensFile(const Function &F, unsigned Number) {
 
 bool isOfLibrary(const Function &F) { return F.hasFnAttribute(LibraryAttribute); }
 
-// What a function of the C library does with its argument. Of most functions LLVM knows whether they only read or only write.
+// How a function of the C library uses the memory of its argument. For most functions LLVM knows whether they only read
+// or only write.
 MemoryUse libraryUse(const CallBase &Call, unsigned Number) {
   bool OnlyReads = Call.onlyReadsMemory() || Call.onlyReadsMemory(Number);
   bool OnlyWrites = Call.onlyWritesMemory() || Call.onlyWritesMemory(Number);
@@ -77,7 +81,8 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   MemoryUse Inner{false, true};
   if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
   else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
-  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U)) All.Handed.push_back({{&Call, Offset}, Callee, Number});
+  else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U))
+    All.Handed.push_back({{&Call, Offset}, Callee, Number});
   All.NamesFile |= Inner.NamesFile;
   if (Inner.Reads) All.Reads.push_back({&Call, Offset});
   for (const PassedOn &Next : Inner.Passed)
@@ -87,7 +92,7 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   if (Inner.Writes) All.Writes.push_back({&Call, Everywhere});
 }
 
-// Of one use of the pointer by an instruction of F.
+// Adds the accesses of one use of the pointer by an instruction of F.
 void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
   auto *I = cast<Instruction>(U.getUser());
   if (isa<LoadInst>(I)) {
@@ -110,13 +115,14 @@ void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetI
   }
 }
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
+             unsigned Depth) {
   if (!Seen.insert(Pointer).second) return;
   for (Use &U : Pointer->uses())
     if (isa<Instruction>(U.getUser())) collectUse(F, U, Offset, All, Seen, Depth);
 }
 
-// Is something read before it is written?
+// Whether a read is not preceded by a write of the same bytes.
 bool comesFirst(const DominatorTree &Tree, ArrayRef<Access> Writes, const Access &Read) {
   return Read.Offset != Covered && none_of(Writes, [&](const Access &Write) {
     bool Covers = Write.Offset == Read.Offset || (Write.Offset == Everywhere && isa<CallBase>(Write.At));
@@ -124,7 +130,7 @@ bool comesFirst(const DominatorTree &Tree, ArrayRef<Access> Writes, const Access
   });
 }
 
-// Is anything?
+// Whether any read is.
 bool readsFirst(Function &F, const Accesses &All) {
   if (All.Writes.empty() || All.Reads.empty()) return !All.Reads.empty();
   DominatorTree Tree(F);
@@ -168,8 +174,9 @@ MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
 
 namespace {
 
-// The use of a variable by an instruction, directly or through a constant address in it.
-void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All, SmallPtrSetImpl<Value *> &Seen) {
+// Adds the accesses of one use of a variable by an instruction, directly or through a constant address.
+void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All,
+                     SmallPtrSetImpl<Value *> &Seen) {
   auto *K = dyn_cast<Constant>(U.get());
   if (!K || !K->getType()->isPointerTy()) return;
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -190,7 +197,7 @@ void noteVariableUses(Function &F, References &All) {
     for (Use &U : I.operands()) collectConstant(F, U, Found, Seen);
   for (GlobalVariable *G : All.Variables) {
     const Accesses &Own = Found[G];
-    // Where nothing is seen, its address is hidden in another constant.
+    // If no access is visible, another constant contains its address.
     bool IsHidden = Own.Escapes || (Own.Reads.empty() && Own.Writes.empty());
     bool Reads = IsHidden || readsFirst(F, Own), Writes = IsHidden || Own.MayWrite;
     All.Uses.push_back((Reads ? PEN_USE_READ : 0) | (Writes ? PEN_USE_WRITE : 0));

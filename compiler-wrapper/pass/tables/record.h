@@ -1,5 +1,6 @@
-// LLVM types from the C declarations in runtime/, so that each layout and each signature is written once. A record that the
-// pass emits names every field of its structure, in order; that none is missing is checked when the pass is compiled.
+// Derives LLVM types from the C declarations in runtime/, so that each layout and each signature is written once. A
+// record that the pass emits names every field of its structure, in order. The compilation of the pass fails if a field
+// is missing.
 #pragma once
 
 #include "../../runtime/entries.h"
@@ -35,7 +36,7 @@ template <typename... Args> struct FunctionTypeOf<void(Args...)> {
 // The value of a field: a constant if the field is a pointer, else a number.
 template <typename T> using FieldValue = std::conditional_t<std::is_pointer_v<T>, llvm::Constant *, uint64_t>;
 
-// A field of the structure R, at the offset At, with its value.
+// A field of the structure R at the offset At, with its value.
 template <typename R, size_t At, typename T> struct Field {
   using Record = R;
   static constexpr size_t Offset = At, Size = sizeof(T);
@@ -47,8 +48,10 @@ template <typename R, size_t At, typename T> struct Field {
     else return llvm::ConstantInt::get(typeOf<T>(C), V);
   }
 };
-#define FIELD(Record, Name, Value)                                                                                             \
-  Field<Record, offsetof(Record, Name), decltype(Record::Name)> { static_cast<FieldValue<decltype(Record::Name)>>(Value) }
+#define FIELD(Record, Name, Value)                                                                                     \
+  Field<Record, offsetof(Record, Name), decltype(Record::Name)> {                                                      \
+    static_cast<FieldValue<decltype(Record::Name)>>(Value)                                                             \
+  }
 
 // All fields of a structure, in order.
 template <typename First, typename... Rest> class Record {
@@ -59,7 +62,9 @@ public:
   }
   llvm::Constant *const Init;
 
-  static llvm::StructType *type(llvm::LLVMContext &C) { return llvm::StructType::get(C, {First::type(C), Rest::type(C)...}); }
+  static llvm::StructType *type(llvm::LLVMContext &C) {
+    return llvm::StructType::get(C, {First::type(C), Rest::type(C)...});
+  }
 
 private:
   using R = typename First::Record;

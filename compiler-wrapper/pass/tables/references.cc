@@ -1,6 +1,7 @@
-// What a function refers to: functions, and variables that keep a value between two calls. The fuzzer follows these references from
-// the function under test and finds the state that its evaluations share. A reference counts wherever it stands, also where an
-// address is only passed on: so calls through pointers are covered, and so is what another function does with the address.
+// Lists the functions and the variables with a persistent value that a function refers to. The fuzzer follows these
+// references from the function under test and finds the state that its evaluations share. Every reference counts, also
+// an address that is only passed on. So calls through pointers are included, and so are the accesses of another
+// function to that address.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -12,7 +13,7 @@ using namespace llvm;
 
 namespace {
 
-// Follows constants to the functions and variables behind them.
+// Follows constants to the functions and variables that they contain.
 class Collector {
 public:
   void add(const User &U) {
@@ -34,7 +35,7 @@ private:
   void addFunction(const Function &F) {
     if (!F.isIntrinsic() && !F.getName().starts_with("__pen_")) Found.Functions.push_back(const_cast<Function *>(&F));
   }
-  // A constant of this module has no state, but may hold addresses, as a table of functions does.
+  // A constant of this module has no state, but it may contain addresses, for example a table of functions.
   void addVariable(const GlobalVariable &G) {
     if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_")) return;
     bool IsHere = G.hasInitializer() && !G.hasAvailableExternallyLinkage();
@@ -43,7 +44,7 @@ private:
   }
 };
 
-// The functions that run before main refer to these.
+// The references of the functions that run before main.
 References ofConstructors(const Module &M) {
   Collector All;
   if (const GlobalVariable *List = M.getNamedGlobal("llvm.global_ctors"); List && List->hasInitializer())
@@ -78,7 +79,7 @@ public:
     for (size_t I = 0; I < R.Variables.size(); I++) {
       Variables.push_back(recordOf(*R.Variables[I]));
       VariableNames.push_back(X.text(R.Variables[I]->getName()));
-      // Whoever has an address that an initial value has may do anything there.
+      // A variable in an initial value: any use is possible, because its address is known elsewhere.
       unsigned Use = I < R.Uses.size() ? R.Uses[I] : PEN_USE_READ | PEN_USE_WRITE;
       Uses.push_back(ConstantInt::get(Type::getInt32Ty(X.C), Use));
     }
@@ -93,8 +94,9 @@ public:
     return X.array({List.Init});
   }
 
-  // Gives every variable of the module its record, whose references are those of its initial value. What the constructors of the
-  // module refer to may have been stored in any variable that they refer to.
+  // Defines the record of every variable of the module, with the references of its initial value. A constructor may
+  // store any of its references in any variable that it refers to, so these variables get the references of all
+  // constructors.
   void define(SmallVectorImpl<GlobalValue *> &Used) {
     References Early = ofConstructors(X.M);
     std::vector<GlobalVariable *> Own;
@@ -118,11 +120,12 @@ private:
 
   static bool isRecorded(const GlobalVariable &G) {
     if (G.isDeclaration() || G.hasAvailableExternallyLinkage() || G.hasAppendingLinkage()) return false;
-    if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_") || G.getSection().starts_with("pen_")) return false;
+    if (G.getName().starts_with("llvm.") || G.getName().starts_with("__pen_") || G.getSection().starts_with("pen_"))
+      return false;
     return !isOwnConstant(G) || G.hasMetadata(LLVMContext::MD_dbg);
   }
 
-  // Nothing but messages needs its record, which must not keep the optimizer from dropping the constant.
+  // Constants that need a record for messages only. The record must not keep the optimizer from dropping the constant.
   static bool isOwnConstant(const GlobalVariable &G) { return G.isConstant() && G.hasLocalLinkage(); }
 
   auto record(const GlobalVariable &G, const References &R) {
@@ -130,7 +133,8 @@ private:
     SmallVector<DIGlobalVariableExpression *, 1> Described;
     G.getDebugInfo(Described);
     const DIGlobalVariable *D = Described.empty() ? nullptr : Described[0]->getVariable();
-    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) | (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0) |
+    uint32_t Flags = (G.isConstant() ? PEN_VARIABLE_CONSTANT : 0) |
+                     (G.isThreadLocal() ? PEN_VARIABLE_THREAD_LOCAL : 0) |
                      (G.hasLocalLinkage() ? PEN_VARIABLE_STATIC : 0) |
                      (D && isa_and_nonnull<DILocalScope>(D->getScope()) ? PEN_VARIABLE_LOCAL : 0);
     Constant *Address = G.isThreadLocal() || isOwnConstant(G) ? X.null() : const_cast<GlobalVariable *>(&G);
@@ -147,7 +151,8 @@ private:
                          FIELD(pen_variable, flags, Flags));
   }
 
-  // For a variable that is defined elsewhere, a weak reference: null if that is not instrumented.
+  // The record of a variable. For a variable that is defined elsewhere, it is a weak reference, null if that definition
+  // is not instrumented.
   Constant *recordOf(const GlobalVariable &G) {
     if (GlobalVariable *Known = X.M.getNamedGlobal(recordName(G))) return Known;
     bool IsElsewhere = G.isDeclaration() || G.hasAvailableExternallyLinkage();

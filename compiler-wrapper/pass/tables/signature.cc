@@ -1,4 +1,5 @@
-// The parameters of a function as C declares them, and the thunk that calls the function with the bytes of an input.
+// Describes the parameters of a function as C declares them, and emits the thunk that calls the function with the bytes
+// of an input.
 #include "../plugin.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -56,7 +57,9 @@ unsigned basicKind(const DIBasicType *T) {
     return Bits == 64 && T->getName() == "double" ? F64 : Unsupported;
   case dwarf::DW_ATE_boolean: return Bits == 8 ? Bool : Unsupported;
   case dwarf::DW_ATE_signed: case dwarf::DW_ATE_signed_char: return integerKind(Bits, true);
-  case dwarf::DW_ATE_unsigned: case dwarf::DW_ATE_unsigned_char: case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
+  case dwarf::DW_ATE_unsigned:
+  case dwarf::DW_ATE_unsigned_char:
+  case dwarf::DW_ATE_UTF: return integerKind(Bits, false);
   default: return Unsupported;
   }
 }
@@ -66,12 +69,12 @@ struct CType {
   std::string Text;
   unsigned Kind = Unsupported;
   bool Pointer = false;
-  unsigned Bytes = 0;    // of a structure that a callee can write, else 0
+  unsigned Bytes = 0; // size of a structure that a callee can write, else 0
   bool ReadOnly = false; // const
 };
 
-// The largest structure that counts as an output. Result structures of numeric libraries have a few numbers; larger structures
-// are mostly states or tables.
+// The largest structure that counts as an output. Result structures of numeric libraries consist of a few numbers;
+// larger structures are mostly states or tables.
 constexpr uint64_t MaxOutputBytes = 256;
 constexpr uint64_t CellBytes = PEN_CELL_BYTES;
 
@@ -85,13 +88,15 @@ const char *tagName(unsigned Tag) {
   }
 }
 
-// Whether a type is made of numbers only, also in arrays and structures, so that zeros are a value of it.
+// Whether a type consists of numbers only, directly or in arrays and structures, so that all zeros is a valid value.
 bool isPlainData(const DIType *T) {
   if (auto *Basic = dyn_cast_or_null<DIBasicType>(T)) return Basic->getSizeInBits() > 0;
   if (auto *Derived = dyn_cast_or_null<DIDerivedType>(T)) {
     switch (Derived->getTag()) {
-    case dwarf::DW_TAG_typedef: case dwarf::DW_TAG_const_type: case dwarf::DW_TAG_volatile_type: case dwarf::DW_TAG_member:
-      return isPlainData(Derived->getBaseType());
+    case dwarf::DW_TAG_typedef:
+    case dwarf::DW_TAG_const_type:
+    case dwarf::DW_TAG_volatile_type:
+    case dwarf::DW_TAG_member: return isPlainData(Derived->getBaseType());
     default: return false;
     }
   }
@@ -158,7 +163,7 @@ CType ctypeOf(const DIType *T) {
   }
 }
 
-// The type as the IR shows it, for a function without debug information.
+// The type of a parameter by its type in the IR, for a function without debug information.
 CType irTypeOf(Type *T) {
   if (T->isDoubleTy()) return {"double", F64, false};
   if (T->isFloatTy()) return {"float", F32, false};
@@ -174,7 +179,7 @@ CType irTypeOf(Type *T) {
   return {"aggregate", Unsupported, false};
 }
 
-// Whether the argument in the IR holds exactly this value.
+// Whether an argument in the IR has exactly the value of the parameter.
 bool isPassedAs(const CType &C, Type *T) {
   if (C.Pointer) return T->isPointerTy();
   switch (C.Kind) {
@@ -194,7 +199,7 @@ std::vector<Argument *> plainArguments(Function &F) {
 
 } // namespace
 
-// `T`: the declared type, null without debug information.
+// `T` is the declared type, null without debug information.
 static void addParameter(Signature &S, CType C, std::string Name, const DIType *T) {
   Parameter P;
   P.Name = std::move(Name);
@@ -226,7 +231,8 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   CType Result = irTypeOf(F.getReturnType());
   if (Types && Types.size() > 0) {
     CType Declared = ctypeOf(Types[0]);
-    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer || isPassedAs(Declared, F.getReturnType()))
+    if (Declared.Kind == Unsupported || Declared.Kind == Void || Declared.Pointer ||
+        isPassedAs(Declared, F.getReturnType()))
       Result = Declared;
   }
   S.ResultType = Result.Text;
@@ -255,13 +261,13 @@ Signature signatureOf(Function &F, ArrayRef<std::string> Names) {
   return S;
 }
 
-// One argument: a value from the input, or the address of its block in the output area. The offset is a constant, so that the
-// optimizer knows that blocks are distinct: addresses from a table cost 2 ns per call.
+// One argument: a value from the input, or the address of its block in the output area. The offset is a constant, so
+// the optimizer knows that blocks are distinct: addresses from a table cost 2 ns per call.
 static Value *argument(Context &X, IRBuilder<> &B, const Parameter &P, Type *T, Value *In, Value *Out) {
   Value *Source = B.CreateConstInBoundsGEP1_64(X.I8, In, P.Offset);
   if (P.Pointer) {
     Value *Cell = B.CreateConstInBoundsGEP1_64(X.I8, Out, P.Cell);
-    // Clears what an earlier call wrote. A structure may end at the end of its memory, whatever its alignment is.
+    // Clears the result of an earlier call. A structure may end at the end of its memory, whatever its alignment is.
     if (P.Kind == Output) {
       B.CreateMemSet(Cell, X.u8(0), P.Size, Align(1));
       return Cell;
@@ -289,7 +295,8 @@ void storeResult(Context &X, IRBuilder<> &B, CallBase *Call, Value *Out) {
     B.CreateAlignedStore(Call, Out, Align(CellBytes));
 }
 
-// Gives the thunk debug information of its own, and the call in it a place: without, code of F that is inlined there has no lines.
+// Gives the thunk its own debug information, and the call in it a source location. Without these, code of F that is
+// inlined there has no lines.
 static void addDebugInfo(Context &X, Function &F, Function &Thunk, CallBase &Call) {
   DISubprogram *Of = F.getSubprogram();
   if (!Of || !Of->getUnit()) return;
@@ -307,7 +314,8 @@ Function *newThunk(Context &X, Function &F, FunctionType *Type, StringRef Prefix
   auto *Thunk = Function::Create(Type, GlobalValue::InternalLinkage, Prefix + F.getName(), X.M);
   Thunk->addFnAttr(Attribute::NoSanitizeCoverage);
   Thunk->addFnAttr(Attribute::NoInline);
-  // A function that depends on the rounding mode (-frounding-math) is inlined only into a caller that does, too.
+  // A function that depends on the rounding mode (-frounding-math) is inlined only into a caller with the same
+  // attribute.
   if (F.hasFnAttribute(Attribute::StrictFP)) Thunk->addFnAttr(Attribute::StrictFP);
   // The target machine must be that of the callee.
   for (StringRef Name : {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width"})
@@ -321,7 +329,8 @@ CallBase *callOf(Context &X, IRBuilder<> &B, Function &F, Function &Thunk, Array
   Call->setCallingConv(F.getCallingConv());
   Call->setAttributes(F.getAttributes());
   Call->removeFnAttr(Attribute::NoReturn);
-  // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call it and not replace it.
+  // The function under test may have the name of a builtin (sqrt, fmax); the compiler must call the function and not
+  // replace it.
   Call->addFnAttr(Attribute::NoBuiltin);
   addDebugInfo(X, F, Thunk, *Call);
   return Call;

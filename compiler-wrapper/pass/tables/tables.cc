@@ -1,4 +1,5 @@
-// The records of runtime/pen.h, in named sections. The linker concatenates the sections of all translation units.
+// Emits the records of runtime/pen.h into named sections. The linker concatenates the sections of all translation
+// units.
 #include "../plugin.h"
 
 #include "llvm/IR/Constants.h"
@@ -39,7 +40,7 @@ std::string unitOf(const Module &M) {
   return M.getSourceFileName();
 }
 
-// Does the loader of the file call the function?
+// Whether the dynamic loader calls the function.
 static bool isConstructor(const Function &F) {
   const GlobalVariable *List = F.getParent()->getNamedGlobal("llvm.global_ctors");
   if (!List || !List->hasInitializer()) return false;
@@ -64,7 +65,7 @@ GlobalVariable *placed(Context &X, Function &F, Constant *Init, StringRef Name, 
   return G;
 }
 
-// Distinguishes what the pass has made of different sources of one function, such as with and without NDEBUG.
+// A name that distinguishes the records of different sources of one function, for example with and without NDEBUG.
 static std::string variantOf(const FunctionPlan &Plan) {
   std::string Layout;
   raw_string_ostream Out(Layout);
@@ -86,14 +87,15 @@ GlobalVariable *makeActions(Context &X, const FunctionPlan &Plan) {
   GlobalVariable *G = placed(X, *Plan.F, ConstantAggregateZero::get(T), "__pen_actions", "pen_actions",
                              GlobalValue::InternalLinkage, false);
   G->setAlignment(Align(1));
-  // The fuzzer writes them, which the compiler cannot see.
+  // The fuzzer writes them; the compiler cannot see that.
   G->setExternallyInitialized(true);
   return G;
 }
 
 static std::string recordName(const Function &F) { return ("__pen_function." + F.getName()).str(); }
 
-// The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented there.
+// The record of a function. For a function that is defined elsewhere, a weak reference: null if it is not instrumented
+// there.
 Constant *functionRecordOf(Context &X, Function &F, StructType *T) {
   if (GlobalVariable *Known = X.M.getNamedGlobal(recordName(F))) return Known;
   bool IsElsewhere = !isInstrumented(F);
@@ -183,7 +185,7 @@ static Place placeOf(const FunctionPlan &Plan, const DebugLoc &L) {
   return {Plan.F->getParent()->getSourceFileName(), 0, 0};
 }
 
-// The struct pen_decision of a site that is a decision.
+// The struct pen_decision of a decision site.
 static Constant *decisionOf(Context &X, const FunctionPlan &Plan, unsigned Site) {
   auto Found = find_if(Plan.Decisions, [&](const Decision &D) { return D.Site == Site; });
   return Found == Plan.Decisions.end() ? X.null() : static_cast<Constant *>(Found->Record);
@@ -215,22 +217,24 @@ static auto siteRecord(Context &X, const FunctionPlan &Plan, unsigned I, const C
                 FIELD(pen_site, decision, decisionOf(X, Plan, I)));
 }
 
-// Notes how far the loops reach behind pointers, with the numbers of parameters in place of those of arguments.
+// Stores the extents of the loops' accesses through pointers, with numbers of parameters instead of numbers of
+// arguments.
 static void noteReach(const FunctionPlan &Plan, ArrayRef<unsigned> Plain, Signature &S) {
-  std::map<unsigned, unsigned> Parameters; // of arguments that are one parameter each, from 1
+  std::map<unsigned, unsigned> Parameters; // by argument, for arguments that are one parameter each; from 1
   unsigned At = 0;
   for (unsigned I = 0; I < S.Parameters.size() && At < Plain.size(); I++) {
     if (S.Parameters[I].IRArguments <= 1) Parameters[Plain[At]] = I + 1;
     At += std::max(S.Parameters[I].IRArguments, 1u);
   }
   for (auto &[Number, Reach] : Plan.Extents) {
-    auto Of = Parameters.find(Number), First = Parameters.find(Reach.First - 1), Second = Parameters.find(Reach.Second - 1);
+    auto Of = Parameters.find(Number), First = Parameters.find(Reach.First - 1),
+         Second = Parameters.find(Reach.Second - 1);
     if (Of == Parameters.end() || First == Parameters.end() || (Reach.Second && Second == Parameters.end())) continue;
     S.Parameters[Of->second - 1].Reach = {First->second, Reach.Second ? Second->second : 0, Reach.Times, Reach.Plus};
   }
 }
 
-// Marks the pointers that are compared with null, and those whose memory is read.
+// Marks the pointers that the function compares with null, and those whose memory it reads.
 static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
   unsigned At = 0;
   std::vector<unsigned> Plain;
@@ -273,38 +277,26 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
   std::vector<Constant *> Casts = castRecords(X, Plan.Pointees, S);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
-  return Record(X.C,
-                FIELD(pen_function, name, X.text(Name)),
-                FIELD(pen_function, symbol, X.text(F.getName())),
-                FIELD(pen_function, file, X.text(File)),
-                FIELD(pen_function, unit, X.text(unitOf(X.M))),
-                FIELD(pen_function, address, &F),
-                FIELD(pen_function, call, makeThunk(X, F, S)),
-                FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)),
-                FIELD(pen_function, params, parametersOf(X, S, FT)),
-                FIELD(pen_function, sites, Sites),
-                FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
-                FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
-                FIELD(pen_function, integers, numbersOf(X, Plan.Integers)),
-                FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
-                FIELD(pen_function, result_type, X.text(S.ResultType)),
-                FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
-                FIELD(pen_function, result_shape, S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
-                FIELD(pen_function, casts, X.array(Casts)),
-                FIELD(pen_function, n_params, S.Parameters.size()),
-                FIELD(pen_function, n_sites, Plan.Sites.size()),
-                FIELD(pen_function, n_floats, Plan.Floats.size()),
-                FIELD(pen_function, n_integers, Plan.Integers.size()),
-                FIELD(pen_function, n_tokens, Plan.Tokens.size()),
-                FIELD(pen_function, result_kind, S.ResultKind),
-                FIELD(pen_function, input_size, S.InputSize),
-                FIELD(pen_function, line, SP ? SP->getLine() : 0),
-                FIELD(pen_function, is_static, F.hasLocalLinkage()),
-                FIELD(pen_function, output_size, S.OutputSize),
-                FIELD(pen_function, is_constructor, isConstructor(F)),
-                FIELD(pen_function, frame_size, S.FrameSize),
-                FIELD(pen_function, result_frame, S.ResultFrame),
-                FIELD(pen_function, n_casts, Casts.size()));
+  return Record(
+      X.C, FIELD(pen_function, name, X.text(Name)), FIELD(pen_function, symbol, X.text(F.getName())),
+      FIELD(pen_function, file, X.text(File)), FIELD(pen_function, unit, X.text(unitOf(X.M))),
+      FIELD(pen_function, address, &F), FIELD(pen_function, call, makeThunk(X, F, S)),
+      FIELD(pen_function, call_frame, makeFrameThunk(X, F, S)), FIELD(pen_function, params, parametersOf(X, S, FT)),
+      FIELD(pen_function, sites, Sites), FIELD(pen_function, entry, edgesOf(X, {Plan.Entry}, FT)),
+      FIELD(pen_function, floats, numbersOf(X, Plan.Floats)),
+      FIELD(pen_function, integers, numbersOf(X, Plan.Integers)), FIELD(pen_function, tokens, tokensOf(X, Plan.Tokens)),
+      FIELD(pen_function, result_type, X.text(S.ResultType)),
+      FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
+      FIELD(pen_function, result_shape,
+            S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
+      FIELD(pen_function, casts, X.array(Casts)), FIELD(pen_function, n_params, S.Parameters.size()),
+      FIELD(pen_function, n_sites, Plan.Sites.size()), FIELD(pen_function, n_floats, Plan.Floats.size()),
+      FIELD(pen_function, n_integers, Plan.Integers.size()), FIELD(pen_function, n_tokens, Plan.Tokens.size()),
+      FIELD(pen_function, result_kind, S.ResultKind), FIELD(pen_function, input_size, S.InputSize),
+      FIELD(pen_function, line, SP ? SP->getLine() : 0), FIELD(pen_function, is_static, F.hasLocalLinkage()),
+      FIELD(pen_function, output_size, S.OutputSize), FIELD(pen_function, is_constructor, isConstructor(F)),
+      FIELD(pen_function, frame_size, S.FrameSize), FIELD(pen_function, result_frame, S.ResultFrame),
+      FIELD(pen_function, n_casts, Casts.size()));
 }
 
 using FunctionRecord =

@@ -1,5 +1,6 @@
-// Strings and bytes that a function compares its data with: tokens, of which inputs are made. They are the constant arguments
-// of functions such as strcmp, also where the program's own functions pass them on, and characters in comparisons.
+// Collects tokens, the strings and bytes that a function compares its data with. Inputs are built from them. Tokens are
+// the constant arguments of functions such as strcmp, also if the program's own functions pass them on, and the
+// characters in comparisons.
 #include "../plugin.h"
 
 #include "llvm/Analysis/ValueTracking.h"
@@ -12,14 +13,14 @@ using namespace llvm;
 
 namespace {
 
-// A longer constant is a message rather than part of an input.
+// Longer constants are messages rather than parts of an input.
 constexpr size_t MaxTokenBytes = 64;
-// Per function; generated tables of keywords have thousands of entries.
+// The limit per function; generated tables of keywords have thousands of entries.
 constexpr size_t MaxTokens = 256;
-// Nesting of constants: a table of structures that point to strings has three levels.
+// The limit of nested constants: a table of structures that point to strings has three levels.
 constexpr unsigned MaxLevels = 5;
 
-// What a constant argument of a C function is made of.
+// The form of a constant argument of a C function.
 enum class Text { String, Memory, Set, Byte, Format };
 struct TokenArgument {
   StringLiteral Name;
@@ -52,10 +53,11 @@ public:
       if (F->isDeclaration() && F->getName() == T.Name && T.Index < Call.arg_size() && T.LengthIndex < Call.arg_size())
         addText(Call.getArgOperand(T.Index), T.LengthIndex ? Call.getArgOperand(T.LengthIndex) : nullptr, T.Is);
     for (const Argument &A : F->args())
-      if (Passed.contains(&A) && A.getArgNo() < Call.arg_size()) addText(Call.getArgOperand(A.getArgNo()), nullptr, Text::String);
+      if (Passed.contains(&A) && A.getArgNo() < Call.arg_size())
+        addText(Call.getArgOperand(A.getArgNo()), nullptr, Text::String);
   }
 
-  // `c == 'x'` and the labels of a switch on a character, where the character may be extended.
+  // Adds `c == 'x'` and the labels of a switch on a character. The character may be extended.
   void addCharacters(const Instruction &I) {
     if (auto *Cmp = dyn_cast<ICmpInst>(&I); Cmp && Cmp->isEquality() && isCharacter(Cmp->getOperand(0)))
       addCharacter(Cmp->getOperand(1));
@@ -79,7 +81,8 @@ private:
 
   void addCharacter(const Value *V) {
     auto *K = dyn_cast<ConstantInt>(V);
-    if (!K || K->getBitWidth() > 64 || K->isZero() || K->getSExtValue() < INT8_MIN || K->getSExtValue() > UINT8_MAX) return;
+    if (!K || K->getBitWidth() > 64 || K->isZero() || K->getSExtValue() < INT8_MIN || K->getSExtValue() > UINT8_MAX)
+      return;
     add(std::string(1, char(K->getSExtValue())));
   }
 
@@ -95,20 +98,22 @@ private:
     else add(Bytes);
   }
 
-  // The text between the conversions of a format.
+  // Adds the text between the conversions of a format.
   void addFormat(StringRef Format) {
     while (!Format.empty()) {
       add(Format.take_until([](char C) { return C == '%' || C == ' '; }));
       Format = Format.drop_until([](char C) { return C == '%' || C == ' '; });
       if (Format.consume_front(" ") || Format.consume_front("%%")) continue;
       Format = Format.drop_until([](char C) { return C == '[' || (C >= 'a' && C <= 'z') || (C >= 'A' && C <= 'Z'); });
-      while (Format.starts_with("h") || Format.starts_with("l") || Format.starts_with("L")) Format = Format.drop_front();
-      if (Format.consume_front("[")) Format = Format.drop_front(Format.empty() ? 0 : 1).drop_until([](char C) { return C == ']'; });
+      while (Format.starts_with("h") || Format.starts_with("l") || Format.starts_with("L"))
+        Format = Format.drop_front();
+      if (Format.consume_front("["))
+        Format = Format.drop_front(Format.empty() ? 0 : 1).drop_until([](char C) { return C == ']'; });
       Format = Format.drop_front(Format.empty() ? 0 : 1);
     }
   }
 
-  // An element of a table, such as `keywords[i].name`: every string of the table.
+  // If the value is an element of a table, such as `keywords[i].name`, adds every string of the table.
   void addTable(const Value *V) {
     if (auto *Load = dyn_cast<LoadInst>(V)) V = Load->getPointerOperand();
     auto *G = dyn_cast<GlobalVariable>(getUnderlyingObject(V));
@@ -127,7 +132,7 @@ private:
   }
 };
 
-// Adds the parameters of F that a call in F compares or passes on, and returns whether there was a new one.
+// Adds the parameters of F that a call in F compares or passes on. Returns whether one of them is new.
 bool addParameters(const Function &F, TextParameters &Passed) {
   bool IsNew = false;
   for (const Instruction &I : instructions(F)) {
@@ -148,7 +153,7 @@ bool addParameters(const Function &F, TextParameters &Passed) {
 
 TextParameters textParametersOf(ArrayRef<FunctionPlan> Plans) {
   TextParameters Passed;
-  // Each round finds the callers of those found before; a chain of three wrappers is rare.
+  // Each round finds the callers of the functions of the round before; a chain of three wrappers is rare.
   for (unsigned Round = 0; Round < 4; Round++) {
     bool IsNew = false;
     for (const FunctionPlan &Plan : Plans) IsNew |= addParameters(*Plan.F, Passed);

@@ -1,5 +1,5 @@
-// The types of parameters, and what they lead to, as the debug information describes them. From these records the fuzzer makes the
-// memory of structures, arrays and strings.
+// Emits records of the types of parameters, and of the types that they lead to, as the debug information describes
+// them. The fuzzer builds the memory of structures, arrays and strings from these records.
 #include "../plugin.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -25,10 +25,10 @@ Bare bareOf(const DIType *T) {
   return B;
 }
 
-// Namespaces and classes around a type or a variable: "ns::outer::".
+// The namespaces and classes around a type or a variable: "ns::outer::".
 std::string scopeOf(const DIScope *S) {
   if (!S || isa<DIFile>(S) || isa<DICompileUnit>(S)) return "";
-  if (isa<DILocalScope>(S)) return ""; // what is local has no name elsewhere
+  if (isa<DILocalScope>(S)) return ""; // local types have no name elsewhere
   std::string Outer = scopeOf(S->getScope());
   return S->getName().empty() ? Outer : Outer + S->getName().str() + "::";
 }
@@ -38,7 +38,7 @@ namespace {
 std::string compositeName(const DICompositeType *T, StringRef Typedef) {
   if (T->getName().empty()) return Typedef.str();
   std::string Name = scopeOf(T->getScope()) + T->getName().str();
-  // Only types of C++ have an identifier, for its rule of one definition.
+  // Only types of C++ have an identifier (for the one definition rule).
   if (!T->getIdentifier().empty()) return Name;
   switch (T->getTag()) {
   case dwarf::DW_TAG_structure_type: return "struct " + Name;
@@ -65,7 +65,7 @@ unsigned numberOf(const DIBasicType *T) {
   }
 }
 
-// What a record is made of, before it is one.
+// The fields of a record before it is emitted.
 struct Draft {
   std::string Name;
   Constant *Target = nullptr, *Members = nullptr;
@@ -102,7 +102,7 @@ void describeBasic(Context &X, Draft &D, const DIBasicType *T) {
   D.Name = T->getName().str();
   D.Size = T->getSizeInBits() / 8;
   if (T->getEncoding() == dwarf::DW_ATE_complex_float) {
-    // As an array of its two parts, whose type has no debug information of its own.
+    // Described as an array of its two parts, because the type of a part has no debug information.
     Draft Part;
     Part.Size = D.Size / 2;
     Part.Kind = PEN_TYPE_NUMBER;
@@ -120,7 +120,7 @@ void describeBasic(Context &X, Draft &D, const DIBasicType *T) {
   if (T->getName() == "char") D.Flags = PEN_TYPE_CHAR;
 }
 
-// An array of arrays is one array with several dimensions in the debug information: element 0 is the outermost.
+// In the debug information, an array of arrays is one array with several dimensions: element 0 is the outermost.
 void describeArray(Context &X, Draft &D, const DICompositeType *T, unsigned Dimension) {
   auto countOf = [&](unsigned I) -> uint64_t {
     auto *Range = dyn_cast<DISubrange>(T->getElements()[I]);
@@ -163,13 +163,13 @@ void describeEnumeration(Context &X, Draft &D, const DICompositeType *T) {
   D.NMembers = Items.size();
 }
 
-// Is it a constructor that the program declares?
+// Whether it is a constructor that the program declares.
 bool isConstructor(const DINode *N, const DICompositeType *T) {
   auto *F = dyn_cast<DISubprogram>(N);
   return F && !F->isArtificial() && F->getName() == T->getName().substr(0, T->getName().find('<'));
 }
 
-// Is a pure virtual function left that no class below overrides? Overloads count by their names.
+// Whether the class has a pure virtual function that no derived class overrides. Overloads are compared by name only.
 bool isAbstract(const DICompositeType *T, std::set<StringRef> &Overridden) {
   for (const DINode *N : T->getElements()) {
     auto *F = dyn_cast<DISubprogram>(N);
@@ -204,8 +204,9 @@ void describeRecord(Context &X, Draft &D, const DICompositeType *T) {
     if (!IsBase && Member->getTag() != dwarf::DW_TAG_member) continue;
     if (IsBase || Member->isPrivate() || Member->isProtected()) D.Flags |= PEN_TYPE_CLASS;
     if (Member->getName().starts_with("_vptr")) D.Kind = PEN_TYPE_OTHER;
-    // Members of a class are private unless it says more.
-    bool Public = T->getTag() == dwarf::DW_TAG_class_type ? Member->isPublic() : !Member->isPrivate() && !Member->isProtected();
+    // Members of a class are private by default.
+    bool Public =
+        T->getTag() == dwarf::DW_TAG_class_type ? Member->isPublic() : !Member->isPrivate() && !Member->isProtected();
     Aggregate &= !IsBase && Public;
     uint64_t Offset = Member->getOffsetInBits();
     uint64_t Bits = Member->isBitField() ? Member->getSizeInBits() : 0;
@@ -242,7 +243,8 @@ void describe(Context &X, Draft &D, const Bare &B) {
     default: break;
     }
   } else if (auto *Derived = dyn_cast<DIDerivedType>(B.Type)) {
-    bool Reference = Derived->getTag() == dwarf::DW_TAG_reference_type || Derived->getTag() == dwarf::DW_TAG_rvalue_reference_type;
+    bool Reference =
+        Derived->getTag() == dwarf::DW_TAG_reference_type || Derived->getTag() == dwarf::DW_TAG_rvalue_reference_type;
     if (!Reference && Derived->getTag() != dwarf::DW_TAG_pointer_type) return;
     D.Kind = PEN_TYPE_POINTER;
     D.Size = 8;
@@ -259,7 +261,7 @@ Constant *typeRecordOf(Context &X, const DIType *T) {
   Bare B = bareOf(T);
   GlobalVariable *&Known = X.TypeRecords[{B.Type, B.Typedef.str()}];
   if (Known) return Known;
-  // Before what it leads to: a list leads to itself.
+  // The record is created before the records that it refers to, because a list refers to itself.
   auto *G = new GlobalVariable(X.M, TypeRecord::type(X.C), true, GlobalValue::PrivateLinkage, nullptr, "__pen_type");
   Known = G;
   Draft D;
@@ -274,7 +276,7 @@ unsigned typeBytes(const DIType *T) {
   return B.Type ? B.Type->getSizeInBits() / 8 : 0;
 }
 
-// Does C++ pass the address of a copy of this class instead of its bytes, however small it is?
+// Whether C++ passes the address of a copy of this class instead of its bytes, however small it is.
 bool isPassedByReference(const DIType *T) {
   auto *Composite = dyn_cast_or_null<DICompositeType>(bareOf(T).Type);
   return Composite && (Composite->getFlags() & DINode::FlagTypePassByReference);
@@ -287,14 +289,14 @@ bool isAggregate(const DIType *T) {
   return Composite && Composite->getTag() != dwarf::DW_TAG_enumeration_type;
 }
 
-// Notes the byte of a structure that has a name.
+// Marks the offset of a member in a named structure as compared with null.
 static void noteByte(Context &X, StructType *Of, uint64_t Byte) {
   StringRef Name = Of->getName();
   Name = Name.substr(Name.find('.') + 1); // "struct.node"
   X.NullMembers.insert({Name.str(), Byte});
 }
 
-// Notes the member of a structure in a variable that is loaded. The constant address need not have the type.
+// Marks the loaded member of a structure in a global variable. The constant address need not have the structure's type.
 static void noteMemberOfVariable(Context &X, LoadInst *Load) {
   const DataLayout &DL = X.M.getDataLayout();
   Value *Address = Load->getPointerOperand();
@@ -311,7 +313,7 @@ static void noteMemberOfVariable(Context &X, LoadInst *Load) {
   if (Of && Of->hasName()) noteByte(X, Of, Byte);
 }
 
-// Notes the member of a structure that is loaded, if it is one.
+// Marks the loaded member of a structure, if the load reads one.
 static void noteMember(Context &X, LoadInst *Load) {
   if (Load && isa<Constant>(Load->getPointerOperand())) noteMemberOfVariable(X, Load);
   auto *Gep = Load ? dyn_cast<GetElementPtrInst>(Load->getPointerOperand()) : nullptr;
@@ -321,7 +323,8 @@ static void noteMember(Context &X, LoadInst *Load) {
   noteByte(X, Of, Offset.getZExtValue());
 }
 
-// The pointers that F compares with null: its parameters, and the members of structures that it loads from memory.
+// The pointers that F compares with null: returns its parameters, and marks the members of structures that it loads
+// from memory.
 std::vector<unsigned> nullComparisonsOf(Context &X, Function &F) {
   std::vector<unsigned> Parameters;
   for (Instruction &I : instructions(F)) {
@@ -335,7 +338,7 @@ std::vector<unsigned> nullComparisonsOf(Context &X, Function &F) {
     while (!Open.empty()) {
       Value *V = Open.pop_back_val();
       if (!Seen.insert(V).second) continue;
-      // A loop over a list compares what it was given, and then each member that leads to the next.
+      // A loop over a list compares its start, and then each member that points to the next element.
       if (auto *Phi = dyn_cast<PHINode>(V)) Open.append(Phi->op_begin(), Phi->op_end());
       if (auto *A = dyn_cast<Argument>(V)) Parameters.push_back(A->getArgNo());
       noteMember(X, dyn_cast<LoadInst>(V));

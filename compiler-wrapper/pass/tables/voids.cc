@@ -1,16 +1,17 @@
-// The types that the code gives to what a `void *` points to, for parameters and for members of structures.
+// Finds the types that the code uses for the memory of a `void *`, for parameters and for members of structures.
 //
-// C passes contexts as `void *` and casts them: `struct range *r = (struct range *)params`. The declaration leaves the type open; what a
-// function does with the pointer shows it:
+// C passes contexts as `void *` and casts them: `struct range *r = (struct range *)params`. The declaration leaves the
+// type open. The following uses of the pointer determine it:
 //
-// 1. a local variable of a pointer type that holds it, or a copy of what it points to, as the debug information records them,
-// 2. the structure or number that an address computed from it is of (the source element type of a GEP),
+// 1. a local variable of a pointer type that holds the pointer, or a copy of the memory, as the debug information
+//    records them,
+// 2. the structure or number type of an address computed from the pointer (the source element type of a GEP),
 // 3. the numbers and pointers that are loaded or stored directly through it,
-// 4. the typed parameter, member or result that it becomes.
+// 4. the typed parameter, member or result that receives it.
 //
-// The value is followed through phi, select and casts, and as an argument into functions of the module. Structures count before numbers,
-// and what a function does itself before what the functions do that it calls. One structure that begins with another one counts for
-// both. Other contradictions leave the type open. `char *` is bytes, as `void *` is.
+// The value is followed through phi, select and casts, and as an argument into functions of the module. Structures take
+// precedence over numbers, and uses in the function itself over uses in its callees. If one structure begins with
+// another one, it counts for both. Other contradictions leave the type open. `char *` is bytes, like `void *`.
 #include "../plugin.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
@@ -26,10 +27,10 @@ using namespace llvm;
 
 namespace {
 
-constexpr unsigned MaxCalls = 6;    // through which a pointer is followed
-constexpr unsigned MaxPointers = 2; // of pointers to pointers
+constexpr unsigned MaxCalls = 6; // limit of nested calls through which a pointer is followed
+constexpr unsigned MaxPointers = 2; // limit of pointers to pointers
 
-// What is known of one pointer: the types of what it points to, each once.
+// The types found for the memory of one pointer, each once: in the function itself, and in its callees.
 struct Findings {
   SmallVector<const DIType *, 2> Own, Called;
 };
@@ -37,10 +38,10 @@ struct Findings {
 // A variable of the source, or a part of one, that holds a value.
 struct Holder {
   const DIType *Type;
-  uint64_t Bit; // of the variable, where the value begins
+  uint64_t Bit; // of the variable, at which the value begins
 };
 
-// Of one function.
+// The variables of one function.
 struct Variables {
   DenseMap<const Value *, SmallVector<Holder, 2>> Held; // in registers
   DenseMap<const Value *, const DIType *> Slots;        // in memory
@@ -57,7 +58,7 @@ const DIType *elementOf(const DIType *T) {
   return Array && Array->getTag() == dwarf::DW_TAG_array_type ? elementOf(Array->getBaseType()) : T;
 }
 
-// Sets what a pointer type leads to: null for `void`. Is it one?
+// Whether a type is a pointer. Sets `To` to the type that it points to: null for `void`.
 bool isPointer(const DIType *T, const DIType *&To) {
   auto *D = dyn_cast_or_null<DIDerivedType>(bareOf(T).Type);
   if (!D || (D->getTag() != dwarf::DW_TAG_pointer_type && D->getTag() != dwarf::DW_TAG_reference_type)) return false;
@@ -67,7 +68,8 @@ bool isPointer(const DIType *T, const DIType *&To) {
 
 const DIType *unqualified(const DIType *T) {
   while (auto *D = dyn_cast_or_null<DIDerivedType>(T)) {
-    if (!is_contained({dwarf::DW_TAG_const_type, dwarf::DW_TAG_volatile_type, dwarf::DW_TAG_atomic_type}, D->getTag())) break;
+    if (!is_contained({dwarf::DW_TAG_const_type, dwarf::DW_TAG_volatile_type, dwarf::DW_TAG_atomic_type}, D->getTag()))
+      break;
     T = D->getBaseType();
   }
   return T;
@@ -82,18 +84,19 @@ bool isSame(const DIType *A, const DIType *B) {
   if (Left->getTag() != Right->getTag() || Left->getSizeInBits() != Right->getSizeInBits()) return false;
   auto *X = dyn_cast<DIBasicType>(Left), *Y = dyn_cast<DIBasicType>(Right);
   bool Floats = X && Y && (X->getEncoding() == dwarf::DW_ATE_float) == (Y->getEncoding() == dwarf::DW_ATE_float);
-  // Structures of modules that were linked.
+  // Structures of modules that were linked have several descriptions.
   return Floats || (compositeOf(A) && !Left->getName().empty() && Left->getName() == Right->getName());
 }
 
-// Do the bytes of A begin with a B?
+// Whether the bytes of A begin with a B.
 bool beginsWith(const DIType *A, const DIType *B) {
   if (isSame(A, B)) return true;
   auto *C = compositeOf(A);
   if (!C || C->getTag() == dwarf::DW_TAG_union_type) return false;
   return any_of(C->getElements(), [B](const DINode *N) {
     auto *M = dyn_cast<DIDerivedType>(N);
-    return M && !M->isStaticMember() && M->getOffsetInBits() == 0 && compositeOf(M->getBaseType()) && beginsWith(M->getBaseType(), B);
+    return M && !M->isStaticMember() && M->getOffsetInBits() == 0 && compositeOf(M->getBaseType()) &&
+           beginsWith(M->getBaseType(), B);
   });
 }
 
@@ -107,14 +110,14 @@ void note(SmallVectorImpl<const DIType *> &To, const DIType *T) {
   if (Counts && none_of(To, [T](const DIType *Known) { return isSame(Known, T); })) To.push_back(T);
 }
 
-// A member of a structure that is a pointer.
+// A member of a structure, and its place.
 struct MemberPlace {
   const DIType *Of = nullptr; // the innermost structure
   uint64_t Byte = 0;
   const DIType *Member = nullptr;
 };
 
-// What lies at this byte of a type, down to what is no structure and no array.
+// The member at this byte of a type, inside of all nested structures and arrays.
 MemberPlace memberAt(const DIType *T, uint64_t Byte) {
   if (const DIType *Element = elementOf(T); Element != T) {
     unsigned Size = typeBytes(Element);
@@ -140,7 +143,7 @@ const DIType *resultOf(const Function &F) {
   return Types && Types.size() > 0 ? Types[0] : nullptr;
 }
 
-// The declared type of an argument; null where parameters and arguments of the IR do not correspond.
+// The declared type of an argument; null if the parameters do not correspond to the arguments of the IR.
 const DIType *declaredType(const Function &F, unsigned Number) {
   DISubprogram *SP = F.getSubprogram();
   DITypeRefArray Types = SP && SP->getType() ? SP->getType()->getTypeArray() : DITypeRefArray(nullptr);
@@ -169,7 +172,9 @@ public:
       if (!Load || !Load->getType()->isPointerTy()) continue;
       MemberPlace P = memberBehind(*Load->getPointerOperand());
       if (!P.Of || !isPointer(P.Member, To) || bareOf(To).Type) continue;
-      auto Same = [&P](auto &Known) { return Known.first.Byte == P.Byte && bareOf(Known.first.Of).Type == bareOf(P.Of).Type; };
+      auto Same = [&P](auto &Known) {
+        return Known.first.Byte == P.Byte && bareOf(Known.first.Of).Type == bareOf(P.Of).Type;
+      };
       auto Known = find_if(Members, Same);
       if (Known == Members.end()) Known = Members.insert(Known, {P, {}});
       add(Known->second, of(F, *Load, 0));
@@ -184,7 +189,7 @@ public:
 private:
   Context &X;
   DIBuilder Builder;
-  std::map<std::string, const DIType *> Structures; // by their names in the IR; null if several have the name
+  std::map<std::string, const DIType *> Structures; // by name in the IR; null if several have the name
   std::map<const Function *, Variables> Locals;
   std::map<const Argument *, Findings> Known;
 
@@ -202,7 +207,9 @@ private:
       auto *D = dyn_cast<DIDerivedType>(T);
       // `typedef struct {…} range;` has the name of the typedef.
       if (D && D->getTag() == dwarf::DW_TAG_typedef)
-        if (auto *Of = dyn_cast_or_null<DICompositeType>(D->getBaseType()); Of && compositeOf(Of) && Of->getName().empty()) name(D, D);
+        if (auto *Of = dyn_cast_or_null<DICompositeType>(D->getBaseType());
+            Of && compositeOf(Of) && Of->getName().empty())
+          name(D, D);
     }
   }
 
@@ -211,11 +218,12 @@ private:
     StringRef Name = T->getName();
     Name = Name.substr(Name.find('.') + 1); // "struct.range"
     auto At = Structures.find(Name.str());
-    if (At == Structures.end() && Name.rfind('.') != StringRef::npos) At = Structures.find(Name.substr(0, Name.rfind('.')).str());
+    if (At == Structures.end() && Name.rfind('.') != StringRef::npos)
+      At = Structures.find(Name.substr(0, Name.rfind('.')).str());
     return At == Structures.end() ? nullptr : At->second;
   }
 
-  // The type of a number as the IR has it.
+  // The type of a number with this type in the IR.
   const DIType *number(Type *T) {
     if (T->isFloatTy()) return Builder.createBasicType("float", 32, dwarf::DW_ATE_float);
     if (T->isDoubleTy()) return Builder.createBasicType("double", 64, dwarf::DW_ATE_float);
@@ -271,7 +279,7 @@ private:
     if (!Gep) return {};
     for (auto I = gep_type_begin(Gep), E = gep_type_end(Gep); I != E; ++I) {
       StructType *S = I.getStructTypeOrNull();
-      if (!S) continue; // an index: all elements are alike
+      if (!S) continue; // an index: all elements have one type
       if (const DIType *Named = structure(S)) {
         Of = Named;
         Byte = 0;
@@ -295,7 +303,8 @@ private:
     return Found;
   }
 
-  void collect(Function &F, Value &V, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  void collect(Function &F, Value &V, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+               unsigned Pointers) {
     if (!Seen.insert(&V).second) return;
     for (const Holder &H : variablesOf(F).Held.lookup(&V)) notePointee(Found.Own, H.Type);
     for (Use &U : V.uses())
@@ -307,7 +316,8 @@ private:
     if (isPointer(Pointer, Pointee)) note(To, Pointee);
   }
 
-  void collectUse(Function &F, Use &U, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  void collectUse(Function &F, Use &U, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+                  unsigned Pointers) {
     auto *I = cast<Instruction>(U.getUser());
     if (auto *Load = dyn_cast<LoadInst>(I)) {
       noteLoaded(F, *Load, 0, Found, Calls, Pointers);
@@ -326,12 +336,12 @@ private:
     }
   }
 
-  // A number or pointer that is loaded so many bytes behind the pointer.
+  // Notes the type of a number or pointer that is loaded at this offset.
   void noteLoaded(Function &F, LoadInst &Load, uint64_t Byte, Findings &Found, unsigned Calls, unsigned Pointers) {
     Type *T = Load.getType();
     const DIType *Declared = nullptr;
     for (const Holder &H : variablesOf(F).Held.lookup(&Load)) {
-      // A part of a local copy of the whole.
+      // The load is a part of a local copy of the whole structure.
       if (compositeOf(H.Type) && H.Bit == 8 * Byte) return note(Found.Own, H.Type);
       const DIType *Bare = bareOf(H.Type).Type;
       bool IsWhole = Bare && Bare->getSizeInBits() == X.M.getDataLayout().getTypeSizeInBits(T).getFixedValue();
@@ -345,8 +355,9 @@ private:
     note(Found.Own, pointerTo(Builder, To, false));
   }
 
-  // Where the pointer itself is stored.
-  void collectStored(Function &F, Value &Place, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls, unsigned Pointers) {
+  // Notes the types of the places where the pointer itself is stored.
+  void collectStored(Function &F, Value &Place, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
+                     unsigned Pointers) {
     if (isa<AllocaInst>(Place)) {
       notePointee(Found.Own, variablesOf(F).Slots.lookup(&Place));
       for (User *Reader : Place.users())
@@ -362,9 +373,9 @@ private:
     if (auto P = memberBehind(Place); P.Of) notePointee(Found.Own, P.Member);
   }
 
-  // An address that is computed from the pointer.
-  void collectAddress(Function &F, GetElementPtrInst &Gep, Findings &Found, SmallPtrSetImpl<Value *> &Seen, unsigned Calls,
-                      unsigned Pointers) {
+  // Notes the types of an address that is computed from the pointer.
+  void collectAddress(Function &F, GetElementPtrInst &Gep, Findings &Found, SmallPtrSetImpl<Value *> &Seen,
+                      unsigned Calls, unsigned Pointers) {
     if (!Gep.getSourceElementType()->isIntegerTy(8)) return note(Found.Own, irType(Gep.getSourceElementType()));
     APInt Offset(64, 0);
     if (!Gep.accumulateConstantOffset(X.M.getDataLayout(), Offset) || Offset.isNegative()) return;
@@ -393,13 +404,13 @@ private:
 
   const Findings &ofArgument(Function &F, unsigned Number, unsigned Calls) {
     Argument *A = F.getArg(Number);
-    auto [At, IsNew] = Known.try_emplace(A); // before it is found: a function calls itself
+    auto [At, IsNew] = Known.try_emplace(A); // entered before it is found, because a function may call itself
     if (!IsNew) return At->second;
     Findings Found = of(F, *A, Calls);
     return Known[A] = std::move(Found);
   }
 
-  // The type that the findings agree on, or whether they contradict each other.
+  // The type that the findings agree on, and whether they contradict each other.
   static std::pair<const DIType *, bool> chosen(const Findings &Found) {
     for (bool Structures : {true, false})
       for (auto *All : {&Found.Own, &Found.Called}) {

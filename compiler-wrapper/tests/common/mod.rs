@@ -44,7 +44,8 @@ pub fn fixture(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Links a target with pen-cc's command, but with another object as the runtime. pen-cc has one for its own machine only.
+/// Links a target with pen-cc's command, but with another object as the runtime. pen-cc has one for its own machine
+/// only.
 pub fn link_with(dir: &Dir, runtime: &str, options: &str, object: &str, output: &str) {
     let shown = dir.run(CC, &format!("{options} -### {object} -lm -o {output}"));
     let text = String::from_utf8_lossy(&shown.stderr);
@@ -183,8 +184,8 @@ impl Loaded {
         use penfuzz_abi as abi;
 
         let text = CString::new(path.as_os_str().as_bytes()).expect("a path without NUL");
-        // SAFETY: the file was just built by a test, whose constructors only print; it stays loaded for good, so that the
-        // tables stay valid; their layout is checked by the version.
+        // SAFETY: the file was just built by a test, whose constructors only print; it stays loaded for good, so that
+        // the tables stay valid; their layout is checked by the version.
         unsafe {
             let handle = libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
             assert!(!handle.is_null(), "{}", CStr::from_ptr(libc::dlerror()).to_string_lossy());

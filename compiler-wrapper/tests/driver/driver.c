@@ -1,8 +1,9 @@
-/* Loads a target and prints the results of its functions and the distances of their branches, for inputs that are the same on
- * every machine. It checks what must hold on one machine by itself; the test compares the output of two machines.
+/* Loads a target and prints the results of its functions and the distances of their branches, for inputs that are the
+ * same on every machine. It checks what must hold on one machine by itself; the test compares the output of two
+ * machines.
  *
  * usage: driver TARGET          every function, one line for each input
- *        driver TARGET flags    every function NAME with one operation, against flags_NAME, which reads the hardware's flags
+ *        driver TARGET flags    every function NAME with one operation, against flags_NAME, which reads the CPU's flags
  *
  * Exit status: 1 if a check failed. */
 #include "../../runtime/pen.h"
@@ -29,7 +30,7 @@ static void fail(const struct pen_function *f, int input, const char *what) {
   if (failures++ < 20) printf("FAIL %s, input %d: %s\n", f->name, input, what);
 }
 
-/* ---- inputs --------------------------------------------------------------------------------------------------------- */
+/* ---- inputs -------------------------------------------------------------------------------------------------- */
 
 static uint64_t seed;
 
@@ -103,7 +104,7 @@ static void fill(const struct pen_function *f, uint8_t *in, int near_limits) {
   }
 }
 
-/* ---- arming, as the fuzzer does it ----------------------------------------------------------------------------------- */
+/* ---- arming, as the fuzzer does it --------------------------------------------------------------------------- */
 
 static void arm_site(const struct pen_site *site, uint32_t wanted, uint8_t action) {
   for (uint32_t i = 0; i < site->n_branches; i++) site->actions[i] = i == wanted ? action : PEN_NEAR;
@@ -128,7 +129,8 @@ static uint32_t block_bytes(const struct pen_param *p) { return p->kind == PEN_O
 static uint32_t all_output_bytes(const struct pen_function *f) {
   uint32_t bytes = PEN_CELL_BYTES;
   for (uint32_t i = 0; i < f->n_params; i++)
-    if (f->params[i].pointer) bytes += (block_bytes(&f->params[i]) + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
+    if (f->params[i].pointer)
+      bytes += (block_bytes(&f->params[i]) + PEN_CELL_BYTES - 1) / PEN_CELL_BYTES * PEN_CELL_BYTES;
   return bytes;
 }
 
@@ -155,7 +157,7 @@ static uint64_t run(const struct pen_function *f, const uint8_t *in, uint8_t *ou
   return tables->state->r;
 }
 
-/* ---- every branch of a function --------------------------------------------------------------------------------------- */
+/* ---- every branch of a function ------------------------------------------------------------------------------ */
 
 static int is_nan_result(const struct pen_function *f, const uint8_t *out) {
   double x;
@@ -188,9 +190,10 @@ static void want(const struct pen_function *f, int input, const struct pen_site 
 
 static uint64_t *leads; /* one per branch */
 
-/* Arms a branch of a two-way site with PEN_LEAD, and its sibling not at all. Then r lies between its level and the next one if and only if
- * the site is passed and the branch is missed. */
-static void lead(const struct pen_function *f, int input, const struct pen_site *site, uint32_t branch, const uint8_t *in) {
+/* Arms a branch of a two-way site with PEN_LEAD, and its sibling not at all. Then r lies between its level and the next
+ * one if and only if the site is passed and the branch is missed. */
+static void lead(const struct pen_function *f, int input, const struct pen_site *site, uint32_t branch,
+                 const uint8_t *in) {
   const uint64_t level = UINT64_C(1) << 63;
   uint8_t out[MAX_BYTES] __attribute__((aligned(16)));
   disarm_all();
@@ -229,7 +232,7 @@ static void all_branches(const struct pen_function *f) {
   }
 }
 
-/* ---- operations and the flags of the hardware --------------------------------------------------------------------------- */
+/* ---- operations and the flags of the hardware ---------------------------------------------------------------- */
 
 static const struct pen_function *function_named(const char *prefix, const char *name) {
   char full[64];

@@ -132,7 +132,8 @@ static void note_machine_state(const ucontext_t *context) {
 #endif
 }
 
-static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address, void *context) {
+static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address,
+                                                     void *context) {
   in_handler = UNWINDING;
   /* The jump may leave the C library in the middle of malloc. Only the target uses that heap, because the fuzzer has an
    * allocator of its own. But later evaluations would use it too, so the process must be replaced. */

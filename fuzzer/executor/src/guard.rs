@@ -85,7 +85,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// [`End::stop`] when the memory limit was exceeded.
 pub const STOP_MEMORY: u32 = 100;
 
-/// [`End::stop`] when a system call was refused; [`super::sandbox::describe_refusal`] describes it from [`End::address`].
+/// [`End::stop`] when a system call was refused; [`super::sandbox::describe_refusal`] describes it from
+/// [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout` (and

@@ -198,7 +198,8 @@ static void call_each(const uint8_t *in, uint8_t *out) {
 /* Calls a thunk with one word of input for each of `n` words, and stores the first word of the output area `cell` after
  * each call. Returns the number of calls that returned; if it is less than n, the next call did not return. The calls
  * share one floating-point environment, which is the default one at the start. */
-size_t guard_call_series(void (*call)(const uint8_t *, uint8_t *), const uint64_t *in, uint64_t *results, size_t n, uint8_t *cell) {
+size_t guard_call_series(void (*call)(const uint8_t *, uint8_t *), const uint64_t *in, uint64_t *results, size_t n,
+                         uint8_t *cell) {
   struct series s = {call, in, results, n, cell, 0};
   guard_call_rounded(call_each, NULL, (uint8_t *)&s, 0);
   return s.done;

@@ -72,7 +72,10 @@ static long make(long number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3
   register uint64_t x3 __asm__("x3") = a3;
   register uint64_t x4 __asm__("x4") = a4;
   register uint64_t x5 __asm__("x5") = filter_key;
-  __asm__ volatile("svc #0\n\tmov x5, xzr" : "+r"(x0), "+r"(x5) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+  __asm__ volatile("svc #0\n\tmov x5, xzr"
+                   : "+r"(x0), "+r"(x5)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+                   : "memory");
   return (long)x0;
 }
 
@@ -100,7 +103,8 @@ void sandbox_set_mask(uint64_t mask) { CALL(SYS_rt_sigprocmask, SIG_SETMASK, &ma
 
 /* ---- signals ---- */
 
-static const int guarded[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM, SIGINT, SIGTERM, SIGHUP};
+static const int guarded[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGABRT, SIGTRAP,
+                              SIGSYS,  SIGALRM, SIGINT, SIGTERM, SIGHUP};
 #define N_GUARDED (sizeof guarded / sizeof *guarded)
 
 int sandbox_is_guarded(int signal) {
@@ -296,22 +300,25 @@ static const uint32_t trapped[] = {
 #if defined(__x86_64__)
     SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2,
 #endif
-    SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo,
-    SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_sigaltstack, SYS_setitimer, SYS_timer_settime, SYS_timer_delete, SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl,
-    SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity,
+    SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill,
+    SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3,
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_setitimer, SYS_timer_settime, SYS_timer_delete,
+    SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam,
+    SYS_sched_setattr, SYS_sched_setaffinity,
     /* forbidden */
-    SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
-    SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare, SYS_setns, SYS_mount,
-    SYS_umount2, SYS_reboot, SYS_ptrace, SYS_sethostname, SYS_settimeofday, SYS_clock_settime, SYS_personality,
+    SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
+    SYS_setresgid, SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare,
+    SYS_setns, SYS_mount, SYS_umount2, SYS_reboot, SYS_ptrace, SYS_sethostname, SYS_settimeofday, SYS_clock_settime,
+    SYS_personality,
     /* Interfaces that submit system calls which no filter sees (io_uring), and access to the memory and the descriptors
      * of other processes. */
-    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_open,
-    SYS_pidfd_getfd,
+    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_pidfd_open, SYS_pidfd_getfd,
     /* Network calls: last in the list, so that they can be omitted. `socket` alone is not enough: the worker has
      * sockets of its own, and `send` is `sendto` in the kernel. In calls with six arguments, the fuzzer leaves the last
      * two unused. */
-    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
+    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg,
+    SYS_sendmmsg,
 };
 #define N_NETWORK 10
 #define N_TRAPPED (sizeof trapped / sizeof *trapped)

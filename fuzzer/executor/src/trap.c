@@ -149,8 +149,8 @@ static void mask_again(void) {}
 
 /* Calls the thunk `call` of the target that is loaded at `base`, with all exception flags lowered; the guard must be
  * installed. With TRAP_NONE nothing traps. Returns the same as guard_call; trap_record has the details. */
-int trap_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode, uint32_t exception,
-              uint64_t base) {
+int trap_call(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out, uint8_t mode,
+              uint32_t exception, uint64_t base) {
   fenv_t before;
   memset(&trap_record, 0, sizeof trap_record);
   fegetenv(&before);

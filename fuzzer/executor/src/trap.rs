@@ -46,7 +46,8 @@ impl Evaluator {
     /// [`exception`](penfuzz_abi::exception)), stores the places that raise it, if the hardware reports them
     /// ([`KNOWS_PLACES`]); each place takes microseconds.
     ///
-    /// For a child process only ([`Evaluator::detach_from_supervisor`]): handlers of signals are replaced during the call.
+    /// For a child process only ([`Evaluator::detach_from_supervisor`]): handlers of signals are replaced during the
+    /// call.
     pub fn run_trapped(&mut self, x: &[u8], exception: Option<usize>) -> (RunStatus, Trapped) {
         self.arm(|_| 0);
         let base = self.target().base();

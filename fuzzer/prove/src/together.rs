@@ -109,8 +109,8 @@ fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, 
     Ok((symbol, branches.into_iter().map(|(_, branch)| branch).collect()))
 }
 
-/// The lines of [`super::translation::TranslationRequest::paths`] for the paths of these questions; the number of a path is its
-/// index.
+/// The lines of [`super::translation::TranslationRequest::paths`] for the paths of these questions; the number of a
+/// path is its index.
 pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, usize)>>]) -> String {
     let mut lines = String::new();
     for (number, places) in questions.iter().enumerate() {

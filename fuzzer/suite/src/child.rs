@@ -158,8 +158,8 @@ pub fn target_arguments(suite: &Suite, target: &TargetSpec, rounding: Option<Rou
     all
 }
 
-/// Waits until the child `pid` ends. After an interrupt the child gets SIGTERM after [`SIGTERM_DELAY`] and SIGKILL after
-/// [`SIGKILL_DELAY`].
+/// Waits until the child `pid` ends. After an interrupt the child gets SIGTERM after [`SIGTERM_DELAY`] and SIGKILL
+/// after [`SIGKILL_DELAY`].
 fn wait_for(pid: i32) -> ExitStatus {
     let mut since: Option<Instant> = None;
     let mut is_terminated = false;

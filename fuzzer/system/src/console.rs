@@ -8,9 +8,9 @@
 //! - It prints names unchanged. Source lines, names of functions and files, `report.json`, `status.json` and names of
 //!   crashes come from others, and a terminal interprets control sequences: `ESC ]52;…` sets the clipboard, `ESC ]0;…`
 //!   the title, U+009B is a CSI in one character, U+202E reverses the following text. So [`shown`] replaces each
-//!   character that [`needs_escape`] by its escape in the notation of Rust (`\u{1b}`, `\n`). It is applied to everything
-//!   that is printed: [`outln!`](crate::outln) and [`errln!`](crate::errln) print exactly one line. [`out`] and [`err`]
-//!   keep line breaks and tabs, so their callers apply [`shown`] to each name before.
+//!   character that [`needs_escape`] by its escape in the notation of Rust (`\u{1b}`, `\n`). It is applied to
+//!   everything that is printed: [`outln!`](crate::outln) and [`errln!`](crate::errln) print exactly one line. [`out`]
+//!   and [`err`] keep line breaks and tabs, so their callers apply [`shown`] to each name before.
 //!
 //! This module has functions for our own escapes (clearing a line or the screen). Only the status line and the
 //! dashboard write by themselves; the dashboard shows a snapshot to which [`escape_strings`] was applied.
@@ -49,7 +49,8 @@ macro_rules! errln {
 #[must_use]
 pub fn needs_escape(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 

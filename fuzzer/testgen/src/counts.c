@@ -1,5 +1,5 @@
-/* gcov's counts of processes that end by _exit, _Exit or quick_exit, which run no handler that would write them. Emitted by
- * penfuzz, for builds with --coverage only. */
+/* gcov's counts of processes that end by _exit, _Exit or quick_exit, which run no handler that would write them.
+ * Emitted by penfuzz, for builds with --coverage only. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

@@ -12,9 +12,10 @@
 //! A test whose arguments include a directed rounding mode calls the function in it and restores the default mode
 //! before it prints anything.
 //!
-//! The program is a regression test: it expects the results of the campaign ([`Test::result`](penfuzz_report::Test::result), [`Test::outputs`](penfuzz_report::Test::outputs),
-//! [`Test::errno`](penfuzz_report::Test::errno)), right or wrong. Floats are compared by their bits, or within [`Report::ulp`] floats of each other;
-//! a NaN equals every NaN. The exit status is 1 if an expectation fails.
+//! The program is a regression test: it expects the results of the campaign
+//! ([`Test::result`](penfuzz_report::Test::result), [`Test::outputs`](penfuzz_report::Test::outputs),
+//! [`Test::errno`](penfuzz_report::Test::errno)), right or wrong. Floats are compared by their bits, or within
+//! [`Report::ulp`] floats of each other; a NaN equals every NaN. The exit status is 1 if an expectation fails.
 //!
 //! A test that ends the process by `exit` runs in a forked child, and the exit status of the child is checked. gcov
 //! counts its branches: `exit` writes the counts itself, and the program defines an `_exit` that calls `__gcov_dump`.

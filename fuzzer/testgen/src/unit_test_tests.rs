@@ -53,11 +53,16 @@ fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Paramete
 #[test]
 fn the_example() {
     let text = program(&example::report());
-    insta::assert_snapshot!(text.replace(formats::HELPERS, "(helpers)\n").replace(formats::CHILDREN, "(children)\n"), @r#"
+    let text = text.replace(formats::HELPERS, "(helpers)\n").replace(formats::CHILDREN, "(children)\n");
+    // The command is one line of the program. The snapshot shows it wrapped.
+    insta::assert_snapshot!(text.replace(" && ", " &&\n *   "), @r#"
     /* Tests of clamp (/src/clamp.c:3), emitted by penfuzz (search targeted, seed 1).
      * They covered 6 of 8 branches. Build, run and see gcov's count:
      *
-     *   gcc -O0 -fno-builtin -c test_clamp.c -o test_clamp.o && gcc -O0 --coverage -Wl,-u,__gcov_dump,-u,__gcov_reset test_clamp.o /src/clamp.c -lm -o test_clamp && ./test_clamp && gcov -b *.gcda
+     *   gcc -O0 -fno-builtin -c test_clamp.c -o test_clamp.o &&
+     *   gcc -O0 --coverage -Wl,-u,__gcov_dump,-u,__gcov_reset test_clamp.o /src/clamp.c -lm -o test_clamp &&
+     *   ./test_clamp &&
+     *   gcov -b *.gcda
      *
      * Only inputs that crash cover 1 more. They are at the end, as expected failures, and gcov does not count them.
      * These are regression tests of found values, not a specification: they expect what the function did when

@@ -1,7 +1,7 @@
 static char penfuzz_text[400];
 
-/* How a structure differs from the one that is expected, by words of 64 bits, or NULL if it does not; two that are NaN as
- * doubles are equal. */
+/* How a structure differs from the one that is expected, by words of 64 bits, or NULL if it does not; two that are NaN
+ * as doubles are equal. */
 PENFUZZ_HELPER const char *penfuzz_words_differ(const char *name, const void *value, const unsigned long long *expected,
                                                 int n)
 {

@@ -67,8 +67,8 @@ pub struct ReportInputs<'a> {
 }
 
 /// Assembles the report. Evaluates each kept input once more to find the branches that it covers. Inputs are shown
-/// shrunk. If [`ReportInputs::fresh`] is set, each emitted test is evaluated in a fresh process, and only the branches taken
-/// there count as covered.
+/// shrunk. If [`ReportInputs::fresh`] is set, each emitted test is evaluated in a fresh process, and only the branches
+/// taken there count as covered.
 #[must_use]
 pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();

@@ -1,9 +1,9 @@
 //! Links between the brokers of several machines.
 //!
 //! LLMP's links between brokers are not used: they have no authentication, do not reconnect, and lose their position in
-//! the stream when a message arrives slowly. A link here is an encrypted connection ([`SecureConnection`]), served by its own
-//! thread. It detects within half a minute that the other side is gone, and reconnects. No message is lost: a broker
-//! sends all messages over a new link, and the other broker drops duplicates.
+//! the stream when a message arrives slowly. A link here is an encrypted connection ([`SecureConnection`]), served by
+//! its own thread. It detects within half a minute that the other side is gone, and reconnects. No message is lost: a
+//! broker sends all messages over a new link, and the other broker drops duplicates.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{

@@ -129,7 +129,8 @@ mod tests {
         (now.broker, now.unwritten) = (None, 0);
         insta::assert_snapshot!(
             line(&now),
-            @"17/20 branches covered, 12 saturated, 1 given up | 123M evaluations, 654k/s | 15 kept, 2 crashes, 1 hangs | last new branch 12 s ago"
+            @"17/20 branches covered, 12 saturated, 1 given up | 123M evaluations, 654k/s | 15 kept, \
+              2 crashes, 1 hangs | last new branch 12 s ago"
         );
     }
 

@@ -83,8 +83,8 @@ pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<RunObservation>
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
-/// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`RunObservation`], which is
-/// formatted as text.
+/// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`RunObservation`],
+/// which is formatted as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunBits {
     errno: i32,

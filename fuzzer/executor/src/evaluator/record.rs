@@ -36,8 +36,8 @@ impl Evaluator {
 
     /// Enables counting of edges by `SanCov`, for a map observer of LibAFL. The map has one saturating counter of 8
     /// bits per guard of the target ([`penfuzz_target::program::Target::n_guards`]), after one unused counter. Runs by
-    /// [`PenExecutor`](crate::PenExecutor) are counted; direct calls of [`Evaluator::run`] are not, because the callbacks make a run
-    /// two to three times as long. The target must be compiled with `SanCov`, as pen-cc does
+    /// [`PenExecutor`](crate::PenExecutor) are counted; direct calls of [`Evaluator::run`] are not, because the
+    /// callbacks make a run two to three times as long. The target must be compiled with `SanCov`, as pen-cc does
     /// (`penfuzz_compile::Recipe::san_cov`).
     ///
     /// # Safety

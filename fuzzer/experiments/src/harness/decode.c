@@ -45,10 +45,12 @@ extern const char penfuzz_stubs[] __attribute__((visibility("hidden")));
 #if defined __x86_64__
 #define STUB(n) ".balign 32\nmovq penfuzz_stub_values+8*" #n "(%rip), %rax\nmovq %rax, %xmm0\nret\n"
 #elif defined __aarch64__
-#define STUB(n) ".balign 32\nadrp x9, penfuzz_stub_values+8*" #n "\nldr x0, [x9, :lo12:penfuzz_stub_values+8*" #n "]\nfmov d0, x0\nret\n"
+#define STUB(n)                                                                                                        \
+  ".balign 32\nadrp x9, penfuzz_stub_values+8*" #n "\nldr x0, [x9, :lo12:penfuzz_stub_values+8*" #n                    \
+  "]\nfmov d0, x0\nret\n"
 #endif
-__asm__(".text\n.globl penfuzz_stubs\n.hidden penfuzz_stubs\n.balign 32\npenfuzz_stubs:\n" STUB(0) STUB(1) STUB(2) STUB(3) STUB(4)
-            STUB(5) STUB(6) STUB(7));
+__asm__(".text\n.globl penfuzz_stubs\n.hidden penfuzz_stubs\n.balign 32\npenfuzz_stubs:\n" STUB(0) STUB(1) STUB(2)
+            STUB(3) STUB(4) STUB(5) STUB(6) STUB(7));
 
 static uint64_t mask(unsigned bits) { return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
 

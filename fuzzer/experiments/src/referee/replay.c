@@ -94,7 +94,8 @@ static unsigned char *at(const struct span *span) {
 }
 
 static void save(const struct job *job, unsigned char *to) {
-  for (uint64_t i = 0; i < job->span_count; to += job->spans[i++].size) memcpy(to, at(&job->spans[i]), job->spans[i].size);
+  for (uint64_t i = 0; i < job->span_count; to += job->spans[i++].size)
+    memcpy(to, at(&job->spans[i]), job->spans[i].size);
 }
 
 static void load(const struct job *job, const unsigned char *from) {

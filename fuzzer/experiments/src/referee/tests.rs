@@ -25,7 +25,7 @@ const WAYS: &str = r#"
 static volatile int depth, *nowhere;
 static void caught(int signal) { (void)signal; }
 static void late(void) { for (;;) ; }
-static int deeper(volatile int n) { char room[4096]; memset(room, n, sizeof room); depth++; return deeper(n + 1) + room[n & 7]; }
+static int deeper(volatile int n) { char b[4096]; memset(b, n, sizeof b); depth++; return deeper(n + 1) + b[n & 7]; }
 
 int ways(int n, double x)
 {

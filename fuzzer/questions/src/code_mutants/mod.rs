@@ -1,8 +1,8 @@
 //! Mutation analysis of a finished campaign: which mutants its tests kill, and inputs that kill more.
 //!
-//! The target is compiled once more, with all mutants in one binary (`compiler-wrapper/pass/code_mutants/`). [`score`] runs
-//! them with the tests of the campaign. A second campaign, whose goals are infected mutants, and [`search`] find inputs
-//! that kill the remaining ones. A few of these inputs, selected greedily, join the tests.
+//! The target is compiled once more, with all mutants in one binary (`compiler-wrapper/pass/code_mutants/`). [`score`]
+//! runs them with the tests of the campaign. A second campaign, whose goals are infected mutants, and [`search`] find
+//! inputs that kill the remaining ones. A few of these inputs, selected greedily, join the tests.
 
 pub mod oracle;
 mod proofs;

@@ -1,5 +1,5 @@
-/* What a formula is made of. Distances are 0 where a condition holds, and grow up to FAR and a little more. The macros have no branches:
-   each would be a site. */
+/* What a formula is made of. Distances are 0 where a condition holds, and grow up to FAR and a little more. The macros
+ * have no branches: each would be a site. */
 #include <fenv.h>
 #include <math.h>
 #include <stdint.h>
@@ -36,17 +36,17 @@ typedef __int128 signed_wide;
 /* A vector with its sign. */
 #define SIGNED(S, x, unused) ((S)((x) << (unused)) >> (unused))
 
-/* Rounding modes by their number: nearest even, nearest away, up, down, to zero. Arithmetic that rounds to nearest with ties away from zero
-   has ties to even here. */
+/* Rounding modes by their number: nearest even, nearest away, up, down, to zero. Arithmetic that rounds to nearest with
+ * ties away from zero has ties to even here. */
 static const int modes[] = {FE_TONEAREST, FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
-#define DIRECTED(NAME, A, T, OPERATION)                                                                                             \
-  __attribute__((unused)) static T NAME(int mode, A a, A b, A c) {                                                                  \
-    volatile A x = a, y = b, z = c;                                                                                                 \
-    fesetround(modes[mode]);                                                                                                        \
-    volatile T result = (OPERATION);                                                                                                \
-    fesetround(FE_TONEAREST);                                                                                                       \
-    (void)y, (void)z;                                                                                                               \
-    return result;                                                                                                                  \
+#define DIRECTED(NAME, A, T, OPERATION)                                                                                \
+  __attribute__((unused)) static T NAME(int mode, A a, A b, A c) {                                                     \
+    volatile A x = a, y = b, z = c;                                                                                    \
+    fesetround(modes[mode]);                                                                                           \
+    volatile T result = (OPERATION);                                                                                   \
+    fesetround(FE_TONEAREST);                                                                                          \
+    (void)y, (void)z;                                                                                                  \
+    return result;                                                                                                     \
   }
 DIRECTED(add64, double, double, x + y)
 DIRECTED(add32, float, float, x + y)
@@ -73,7 +73,9 @@ __attribute__((unused)) static double integral(int mode, double x) {
 }
 
 /* What does not fit becomes 0. */
-__attribute__((unused)) static wide to_unsigned(double x, int width) { return x >= 0 && x < ldexp(1, width) ? (wide)x : 0; }
+__attribute__((unused)) static wide to_unsigned(double x, int width) {
+  return x >= 0 && x < ldexp(1, width) ? (wide)x : 0;
+}
 __attribute__((unused)) static wide to_signed(double x, int width) {
   return x >= -ldexp(1, width - 1) && x < ldexp(1, width - 1) ? (wide)(signed_wide)x : 0;
 }
@@ -88,7 +90,8 @@ __attribute__((unused)) static float half_of(double x) {
 }
 __attribute__((unused)) static float half_of_bits(unsigned bits) {
   unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double x = exponent == 31 ? (fraction ? NAN : INFINITY) : ldexp(exponent ? 1024 + fraction : fraction, (exponent ? (int)exponent : 1) - 25);
+  double x = exponent == 31 ? (fraction ? NAN : INFINITY)
+                            : ldexp(exponent ? 1024 + fraction : fraction, (exponent ? (int)exponent : 1) - 25);
   return (float)(bits & 0x8000 ? -x : x);
 }
 __attribute__((unused)) static unsigned bits_of_half(float x) {
@@ -101,19 +104,20 @@ __attribute__((unused)) static unsigned bits_of_half(float x) {
 /* Inputs of a binary16 in the order of their values. */
 #define HALF_INPUT(u) half_of_bits((u) & 0x8000 ? (u) & 0x7fff : (uint16_t) ~(u))
 
-/* Division with signs. By 0 the quotient is all ones for what is not negative, else 1, and the rest is the first argument. */
-#define DIVIDE(U, S, BITS)                                                                                                          \
-  __attribute__((unused)) static U quotient##BITS(S a, S b) {                                                                       \
-    U x = a < 0 ? -(U)a : (U)a, y = b < 0 ? -(U)b : (U)b, q = y ? x / y : ~(U)0;                                                    \
-    return (a < 0) != (b < 0) ? -q : q;                                                                                             \
-  }                                                                                                                                 \
-  __attribute__((unused)) static U rest##BITS(S a, S b) {                                                                           \
-    U x = a < 0 ? -(U)a : (U)a, y = b < 0 ? -(U)b : (U)b, r = y ? x % y : x;                                                        \
-    return a < 0 ? -r : r;                                                                                                          \
-  }                                                                                                                                 \
-  __attribute__((unused)) static U modulus##BITS(S a, S b) {                                                                        \
-    U r = rest##BITS(a, b);                                                                                                         \
-    return r && b && (a < 0) != (b < 0) ? r + (U)b : r;                                                                             \
+/* Division with signs. By 0 the quotient is all ones for what is not negative, else 1, and the rest is the first
+ * argument. */
+#define DIVIDE(U, S, BITS)                                                                                             \
+  __attribute__((unused)) static U quotient##BITS(S a, S b) {                                                          \
+    U x = a < 0 ? -(U)a : (U)a, y = b < 0 ? -(U)b : (U)b, q = y ? x / y : ~(U)0;                                       \
+    return (a < 0) != (b < 0) ? -q : q;                                                                                \
+  }                                                                                                                    \
+  __attribute__((unused)) static U rest##BITS(S a, S b) {                                                              \
+    U x = a < 0 ? -(U)a : (U)a, y = b < 0 ? -(U)b : (U)b, r = y ? x % y : x;                                           \
+    return a < 0 ? -r : r;                                                                                             \
+  }                                                                                                                    \
+  __attribute__((unused)) static U modulus##BITS(S a, S b) {                                                           \
+    U r = rest##BITS(a, b);                                                                                            \
+    return r && b && (a < 0) != (b < 0) ? r + (U)b : r;                                                                \
   }
 DIVIDE(uint64_t, int64_t, 64)
 DIVIDE(wide, signed_wide, 128)

@@ -1,9 +1,9 @@
 //! Records SIGINT (Ctrl-C), SIGTERM and SIGHUP (a closed terminal) in a flag while a [`SignalGuard`] lives.
 //!
 //! The crate signal-hook installs one handler per signal, which saves and restores errno. The handler cannot be
-//! removed, so outside of a [`SignalGuard`] it performs the default action of the signal: it ends the process. A child that
-//! calls exec starts with the default actions again. A child that is only forked inherits handler and flag, and sets
-//! its own copy of the flag.
+//! removed, so outside of a [`SignalGuard`] it performs the default action of the signal: it ends the process. A child
+//! that calls exec starts with the default actions again. A child that is only forked inherits handler and flag, and
+//! sets its own copy of the flag.
 
 use std::sync::{
     Once,
@@ -38,8 +38,8 @@ pub fn end_if_requested() {
     }
 }
 
-/// Number of SIGINT signals while a [`SignalGuard`] lived. The other signals are not counted: a terminal that closes sends
-/// SIGHUP more than once, and so do service managers with SIGTERM.
+/// Number of SIGINT signals while a [`SignalGuard`] lived. The other signals are not counted: a terminal that closes
+/// sends SIGHUP more than once, and so do service managers with SIGTERM.
 #[must_use]
 pub fn ctrl_c_count() -> usize {
     CTRL_C.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
 //! Constraints on arguments: `a: array[n+1]`, `s: string[..32]`, `x: -90..90`, `y: finite`.
 //!
 //! 1. [`ArgConstraint::parse`] parses one constraint without knowing the function.
-//! 2. [`apply_constraints`] checks the constraints against the inputs of a function and stores them there. A size in a constraint is
-//!    neither assumed nor probed, and an access out of its bounds is a crash. Ranges become the
+//! 2. [`apply_constraints`] checks the constraints against the inputs of a function and stores them there. A size in a
+//!    constraint is neither assumed nor probed, and an access out of its bounds is a crash. Ranges become the
 //!    [domains](penfuzz_mutators::domain) of the layout.
 
 use std::{

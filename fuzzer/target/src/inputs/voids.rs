@@ -1,5 +1,5 @@
-//! The types that `void *` point to, as the code uses them: the findings of the compiler pass (`pass/tables/voids.cc`) for one
-//! function.
+//! The types that `void *` point to, as the code uses them: the findings of the compiler pass (`pass/tables/voids.cc`)
+//! for one function.
 //!
 //! The type of a parameter is shown by its own function. The type behind a member of a structure may differ between
 //! functions, for example `Data` of a stage of some pipeline. The order of precedence is: the use in the function

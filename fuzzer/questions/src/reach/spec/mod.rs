@@ -176,8 +176,8 @@ impl<'a> Conditionals<'a> {
         }
     }
 
-    /// The text of a sequence of branches that [`Conditionals::parse`] accepts. Repeated branches are written once, with their
-    /// number. After `room` items follows `…`.
+    /// The text of a sequence of branches that [`Conditionals::parse`] accepts. Repeated branches are written once,
+    /// with their number. After `room` items follows `…`.
     #[must_use]
     pub fn path(&self, branches: &[u32], room: usize) -> String {
         let mut items = Vec::new();
