@@ -8,7 +8,7 @@ use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
 use penfuzz_system::process::interrupts;
 
-use super::{Options, Proofs, run};
+use super::{Options, Proofs, RunOptions, run};
 
 /// Time for the models of solvers: to run them, and to search from them.
 const TIME: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub fn try_inputs(
     if hints.is_empty() || interrupts::requested() {
         return Ok(Vec::new());
     }
-    let options = Options {
+    let run_options = RunOptions {
         out: Some(dir.to_path_buf()),
         seeds: None,
         fresh: false,
@@ -48,9 +48,9 @@ pub fn try_inputs(
         hints,
         patience: None,
         proofs: Proofs::Off,
-        ..options.clone()
+        ..options.run.clone()
     };
-    let mut after = run(&options)?.report;
+    let mut after = run(&Options { run: run_options, ..options.clone() })?.report;
     after.stop_reason.clone_from(&report.stop_reason);
     let faults = carry_over(&StoredProofs::of(report), &mut after);
     *report = after;

@@ -84,7 +84,7 @@ fn widths(report: &Report) -> Option<Vec<u32>> {
 fn has_only_plain_arguments(campaign: &Trusted, report: &Report) -> bool {
     let s = &report.signature;
     report.rounding.is_nearest()
-        && campaign.manifest().args.is_empty()
+        && campaign.manifest().settings.args.is_empty()
         && s.decoding.is_none()
         && s.makers.is_empty()
         && s.globals.is_empty()

@@ -38,18 +38,18 @@ const ROUNDS: u32 = 4;
 
 /// The sources of a campaign and the options with which they were compiled.
 pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
-    if manifest.sources.is_empty() {
-        return recorded::units(&manifest.linked);
+    if manifest.settings.sources.is_empty() {
+        return recorded::units(&manifest.settings.linked);
     }
-    let mut flags = manifest.flags.clone();
+    let mut flags = manifest.settings.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
     // The proof must be about the code that runs: with this option operations are sites of their own, and fused
     // multiply-adds are split.
-    flags.extend(manifest.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
+    flags.extend(manifest.settings.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
     let unit = |source: &PathBuf| Unit { source: source.clone(), flags: flags.clone(), directory: None };
-    manifest.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
+    manifest.settings.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
 }
 
 /// Examines branches one after another.
@@ -84,11 +84,11 @@ impl Prover {
         let files = sites().map(|s| s.file.as_str()).chain([report.signature.file.as_str()]);
         let units = units_of(manifest);
         let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
-        let world = World::read(&manifest.linked).filter(has_all);
+        let world = World::read(&manifest.settings.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
             let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
                  the section pen_world (--gc-sections); link it again without that option";
-            return Err(at(&manifest.linked, why));
+            return Err(at(&manifest.settings.linked, why));
         }
         let wanted = TranslationRequest {
             units,

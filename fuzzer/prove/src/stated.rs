@@ -129,6 +129,6 @@ impl StoredProofs {
 }
 
 fn code_of(manifest: &Manifest) -> Option<String> {
-    let bytes = foreign::read(&manifest.linked, LONGEST_TARGET).ok()?;
+    let bytes = foreign::read(&manifest.settings.linked, LONGEST_TARGET).ok()?;
     Some(format!("{:016x}", of_bytes(&bytes)))
 }

@@ -130,9 +130,10 @@ fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> 
 /// Runs the proofs for the goals of the campaign's criteria that no test has. If a campaign has continued from models,
 /// its paths are lost and are completed again.
 fn prove_criteria(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
-    let how = Options { proofs: Proofs::Within(limits), ..Options::resuming(Trusted::read(dir, trust)?.manifest()) };
+    let mut how = Options::resuming(Trusted::read(dir, trust)?.manifest());
+    how.run.proofs = Proofs::Within(limits);
     let is_lost = |c: &Criterion| c.concerns_branch_order() && !report.criteria.contains_key(c.name());
-    let ask = if how.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
+    let ask = if how.settings.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
     ask(dir, report, &how)
 }
 

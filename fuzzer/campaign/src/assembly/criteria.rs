@@ -20,7 +20,7 @@ use crate::assembly::{Order, ReportInputs, code_of, outcome_text, predicate_text
 /// Returns for each branch of the target whether the tests must keep it. Removes all other branches from the kept
 /// inputs.
 pub fn keep_wanted(target: &Target, from: &ReportInputs, kept: &mut [Kept]) -> Vec<bool> {
-    let criteria = &from.options.criteria;
+    let criteria = &from.options.settings.criteria;
     let mut wanted = if criteria.as_slice() == [Criterion::Line] {
         enough_for_lines(target, from.scope, kept)
     } else {
@@ -100,18 +100,18 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
 /// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches
 /// and vectors of each emitted test.
 pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs, order: &Order, covers: &[Vec<u32>]) {
-    if !from.options.goals.include_branches() {
+    if !from.options.settings.goals.include_branches() {
         return;
     }
-    if from.options.goals.are_decisions() {
+    if from.options.settings.goals.are_decisions() {
         report.decisions = decisions_of(target, from.saturation, order, covers);
     }
     report.criterion_goals = boundary_and_exception_goals(target, from.scope, covers);
     let functions: BTreeSet<usize> = from.scope.sites.iter().map(|s| target.sites[*s].function).collect();
     let (all, by_test) = lines(target, &functions, covers);
-    report.requirements = requirements::trace(target, &functions, &from.options.requirements, &by_test);
+    report.requirements = requirements::trace(target, &functions, &from.options.run.requirements, &by_test);
     let executed: Lines = by_test.into_iter().flatten().collect();
-    if from.options.criteria.contains(&Criterion::Line) {
+    if from.options.settings.criteria.contains(&Criterion::Line) {
         let line = |(file, line): &(String, u32)| decisions::UncoveredLine { file: file.clone(), line: *line };
         report.uncovered_lines = all.difference(&executed).map(line).collect();
     }
@@ -132,7 +132,8 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs
         (criterion.name().to_owned(), decisions::Criterion { total, covered, proved_infeasible: 0 })
     };
     // Paths and loops are examined after the search.
-    report.criteria = from.options.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
+    report.criteria =
+        from.options.settings.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
 }
 
 /// The criterion that a boundary or exception site belongs to; `None` for sites that branch or decision coverage

@@ -89,7 +89,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let seconds = rounded(from.saved.seconds, 1e6);
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
     // Only branches keep control from the code after them; goals of other kinds do not.
-    if from.options.goals.include_branches() {
+    if from.options.settings.goals.include_branches() {
         blocked_sites::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
         if from.stop.is_end() {
             blocked_sites::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
@@ -97,26 +97,27 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = NeededSources::by(evaluator);
-    let made_of = BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
-    let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
+    let made_of =
+        BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.settings.libs.clone() };
+    let made_of = made_of.for_tests(&from.options.settings.linked, &from.options.settings.sources);
     let signature = signature(&function);
     let mut report = Report {
         schema: report::SCHEMA,
-        target: from.options.target.display().to_string(),
-        sources: needed.sources(&from.options.sources),
+        target: from.options.settings.target.display().to_string(),
+        sources: needed.sources(&from.options.settings.sources),
         compilations: needed.compilations(&made_of.compilations),
-        flags: penfuzz_cc::for_other_compilers(&from.options.flags),
+        flags: penfuzz_cc::for_other_compilers(&from.options.settings.flags),
         libs: made_of.libs,
         function: function.name.clone(),
         without_source: !is_there(signature.source()),
         signature,
-        seed: from.options.seed,
-        search: from.options.search.name().to_owned(),
-        rounding: from.options.rounding,
-        goals: from.options.goals,
-        ulp: from.options.ulp,
+        seed: from.options.run.seed,
+        search: from.options.run.search.name().to_owned(),
+        rounding: from.options.settings.rounding,
+        goals: from.options.settings.goals,
+        ulp: from.options.run.ulp,
         expects: None,
-        test_format: from.options.test_format,
+        test_format: from.options.run.test_format,
         header: None,
         branches: Branches {
             total,

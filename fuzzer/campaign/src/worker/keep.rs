@@ -98,7 +98,8 @@ impl Campaign<'_> {
 
     fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
+        let op =
+            self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.run.search.name()).to_owned();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
             let mut input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
@@ -151,7 +152,7 @@ impl Campaign<'_> {
             Some(fault) => {
                 self.store.keep_fault(&x, &fault, ms);
             }
-            None => self.store.keep(&x, ms, evaluations, self.options.search.name()),
+            None => self.store.keep(&x, ms, evaluations, self.options.run.search.name()),
         }
     }
 
@@ -188,9 +189,9 @@ impl Campaign<'_> {
             covered,
             total,
             rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
-            timeout: self.options.timeout.as_millis(),
+            timeout: self.options.settings.limits().timeout.as_millis(),
         };
-        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop.is_end());
+        self.statistics.write(self.store.dir(), &self.options.settings.target, &moment, stop.is_end());
         Ok(())
     }
 

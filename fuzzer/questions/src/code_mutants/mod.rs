@@ -18,7 +18,7 @@ use std::{
 };
 
 use penfuzz_abi::site_kind;
-use penfuzz_campaign::{self as campaign, Options, Proofs};
+use penfuzz_campaign::{self as campaign, Options, RunOptions};
 use penfuzz_directory::{
     output::{reports::write_all, trust::Trusted},
     replay::session::ReplaySession,
@@ -96,8 +96,8 @@ struct Known {
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) -> Result<(), Error> {
     let scope = how.scope.unwrap_or(campaign.manifest().scope);
     let mut session = ReplaySession::for_goals(campaign, Goals::Mutants, scope)?;
-    if session.scope.is_empty() && campaign.manifest().sources.is_empty() {
-        return Err(at(&campaign.manifest().linked, "has no mutants; compile it with pen-cc -fpen-mutants"));
+    if session.scope.is_empty() && campaign.manifest().settings.sources.is_empty() {
+        return Err(at(&campaign.manifest().settings.linked, "has no mutants; compile it with pen-cc -fpen-mutants"));
     }
     let (mut all, duplicates) = mutants(session.evaluator.target(), &session.scope.sites);
     let mut watch = Watch::start();
@@ -337,19 +337,17 @@ fn infect(
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| failed(&out, "cannot be replaced", e))?;
     }
-    let manifest = campaign.manifest();
-    let options = Options {
-        linked: session.linked.clone(),
+    let mut options = Options::resuming(campaign.manifest());
+    options.settings.linked.clone_from(&session.linked);
+    options.settings.goals = if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants };
+    options.scope = Some(session.scope.kind);
+    options.run = RunOptions {
         out: Some(out.clone()),
         seed: how.seed,
         max_time: Some(time),
         max_evals: how.search_evals.map(|evals| evals / 2),
-        goals: if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants },
-        scope: Some(session.scope.kind),
-        quiet: true,
         hints: hints.to_vec(),
-        proofs: Proofs::Off,
-        ..Options::resuming(manifest)
+        ..RunOptions::default()
     };
     campaign::run(&options)?;
     Ok(kept(&out))

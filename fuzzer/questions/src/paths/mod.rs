@@ -58,12 +58,13 @@ const TIME: Duration = Duration::from_secs(10);
 /// The options of the campaign, with half of its budget if it has criteria about sequences: the searches here use the
 /// other half.
 #[must_use]
-pub fn reserve_half_of_budget(options: CampaignOptions) -> CampaignOptions {
-    if !options.criteria.iter().any(|c| c.concerns_branch_order()) {
-        return options;
+pub fn reserve_half_of_budget(mut options: CampaignOptions) -> CampaignOptions {
+    if options.settings.criteria.iter().any(|c| c.concerns_branch_order()) {
+        let run = &mut options.run;
+        run.max_evals = run.max_evals.map(|n| n.div_ceil(2));
+        run.max_time = run.max_time.map(|time| time / 2);
     }
-    let max_evals = options.max_evals.map(|n| n.div_ceil(2));
-    CampaignOptions { max_evals, max_time: options.max_time.map(|time| time / 2), ..options }
+    options
 }
 
 /// An input, and the branches that it takes, in order.
@@ -94,7 +95,7 @@ struct Goal {
 /// # Errors
 /// When the target cannot be compiled or loaded any more, or when the reports cannot be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    if how.criteria.iter().any(|c| c.concerns_branch_order()) {
+    if how.settings.criteria.iter().any(|c| c.concerns_branch_order()) {
         // The campaign is trusted: this process has just run it.
         let campaign = Trusted::read(dir, true)?;
         search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
@@ -108,7 +109,7 @@ pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Resul
 /// # Errors
 /// As [`complete`].
 pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    let is_asked = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
+    let is_asked = |criterion| how.settings.criteria.contains(&criterion) && how.run.proofs != Proofs::Off;
     let has_other_criteria = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
     if !is_asked(Criterion::Mcdc) && !has_other_criteria {
         return Ok(());
@@ -129,7 +130,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
 /// The time limits of solvers. `penfuzz prove` has its own limits. After a campaign, the limit for all queries is the
 /// duration of its search, at least 10 s and at most 60 s, and the limit for one query is a quarter of that.
 fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
-    if let Proofs::Within(limits) = how.proofs {
+    if let Proofs::Within(limits) = how.run.proofs {
         return limits;
     }
     let all = Duration::from_secs_f64(report.seconds.clamp(10.0, 60.0));
@@ -175,7 +176,7 @@ fn search(
     let inputs = inputs(dir, &tests_of(session, report));
     let options = Options {
         search: SearchKind::Targeted,
-        seed: how.seed,
+        seed: how.run.seed,
         max_time: TIME,
         max_evals: EVALUATIONS,
         timeout: session.timeout(),
@@ -191,8 +192,10 @@ fn search(
     let is_single_activation = session.scope.kind == ScopeKind::Function && !calls;
     let mut made =
         GoalCollector { target: &target, function, names: &names, is_single_activation, wanted: Vec::new(), spent: 0 };
-    if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
-        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| SolverContext {
+    if let Some(rounds) =
+        how.settings.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None })
+    {
+        let asked = (how.run.proofs != Proofs::Off && !solver::find().is_empty()).then(|| SolverContext {
             dir,
             manifest: campaign.manifest(),
             report,
@@ -207,7 +210,7 @@ fn search(
         paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
         made.paths(&all);
     }
-    if how.criteria.contains(&Criterion::Loop) {
+    if how.settings.criteria.contains(&Criterion::Loop) {
         let graph = BranchGraph::new(&target, &scope);
         let goals = loops::Goals::new(&target, Loops::new(&target, &scope, function), &graph);
         made.spent += loops::search(evaluator, &goals, &query, &options, &bounds, &mut paths)?;
@@ -223,9 +226,9 @@ fn search(
     let goals = join::join(dir, session, &query, report, wanted)?;
     report
         .criterion_goals
-        .retain(|g| !how.criteria.iter().any(|c| c.concerns_branch_order() && c.name() == g.criterion));
+        .retain(|g| !how.settings.criteria.iter().any(|c| c.concerns_branch_order() && c.name() == g.criterion));
     report.criterion_goals.extend(goals);
-    for criterion in how.criteria.iter().filter(|c| c.concerns_branch_order()) {
+    for criterion in how.settings.criteria.iter().filter(|c| c.concerns_branch_order()) {
         let name = criterion.name();
         report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
     }
@@ -235,9 +238,9 @@ fn search(
 /// Half of the limits, or more if the campaign has used less than its half. The campaign may have used more than half,
 /// since it continues for a short time from models of solvers.
 fn remaining_bounds(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
-    let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
+    let evaluations = how.run.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
     let used = Duration::from_secs_f64(report.seconds.max(0.0));
-    let until = how.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
+    let until = how.run.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
     Bounds { evaluations, until }
 }
 
