@@ -2,7 +2,6 @@
 
 use std::{path::Path, time::Duration};
 
-use penfuzz_directory::output::reports::write_all;
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
@@ -14,11 +13,11 @@ use super::{Options, Proofs, RunOptions, run};
 const TIME: Duration = Duration::from_secs(1);
 
 /// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
-/// a short time. Writes the reports again. Returns one message for each branch that is proved unreachable and yet was
-/// taken.
+/// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do not
+/// have. Returns one message for each branch that is proved unreachable and yet was taken.
 ///
 /// # Errors
-/// When the campaign cannot be continued, or its reports cannot be written.
+/// When the campaign cannot be continued.
 pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
     try_inputs(options, dir, report, prove::models::inputs(report))
 }
@@ -54,7 +53,6 @@ pub fn try_inputs(
     after.stop_reason.clone_from(&report.stop_reason);
     let faults = carry_over(&StoredProofs::of(report), &mut after);
     *report = after;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(faults)
 }
 

@@ -8,7 +8,7 @@
 use std::{fmt::Write, path::Path, time::Duration};
 
 use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
+    output::trust::Trusted,
     replay::{
         exhaust::{self, Space, Tried},
         session::ReplaySession,
@@ -32,8 +32,8 @@ use super::{
 /// The name of this method in lists of solvers.
 const METHOD: &str = "exhaustion";
 
-/// Evaluates all inputs if there are few and branches are open, and writes the reports in `dir` again. An input that
-/// takes an open branch becomes its model. Returns whether there is such an input.
+/// Evaluates all inputs if there are few and branches are open, and adds the proofs to `report`. An input that takes an
+/// open branch becomes its model. Returns whether there is such an input.
 ///
 /// # Errors
 /// When the target cannot be loaded, or files cannot be written.
@@ -69,7 +69,6 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     }
     state(report, &open, &numbers, &proof);
     StoredProofs::keep(dir, campaign.manifest(), report)?;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(proof.verdict == Verdict::Satisfiable)
 }
 

@@ -28,7 +28,7 @@ pub mod world;
 
 use std::{fs, path::Path, time::Duration};
 
-use penfuzz_directory::output::{manifest::Manifest, reports::write_all};
+use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::{Error, failed};
 use penfuzz_report::{
     Report, Status, decisions,
@@ -72,7 +72,8 @@ pub struct Summary {
     pub without_solver: bool,
 }
 
-/// Runs the solvers on each open branch of `report`, and writes the reports in `dir` again, with the proofs.
+/// Runs the solvers on each open branch of `report`, and adds the proofs to it. The queries and the proofs are stored in
+/// `dir`.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -129,7 +130,6 @@ fn ask_about(
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
     let summary = note(report, goals, proofs);
     StoredProofs::keep(dir, manifest, report)?;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(summary)
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, RunOptions, watch::Monitor};
-use penfuzz_directory::output::manifest::Settings;
+use penfuzz_directory::output::{manifest::Settings, reports::update};
 use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
     stages::{SearchKind, paper},
@@ -333,6 +333,8 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         run: args.to_run_options(goals)?,
     };
     let mut done = campaign::run(&paths::reserve_half_of_budget(options.clone()))?;
-    paths::complete(&done.dir, &mut done.report, &options)?;
+    let Finished { dir, report, .. } = &mut done;
+    update(dir, report, |report| paths::complete(dir, report, &options))?;
+    update(dir, report, |report| paths::prove(dir, report, &options))?;
     Ok(done)
 }

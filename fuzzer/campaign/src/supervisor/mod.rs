@@ -9,7 +9,7 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
-use penfuzz_directory::rendering::header;
+use penfuzz_directory::{output::reports, rendering::header};
 use penfuzz_error::Error;
 use penfuzz_prove as prove;
 use penfuzz_report::{Report, json};
@@ -281,7 +281,10 @@ impl<'a> Supervisor<'a> {
 
 fn read_report(dir: &Path) -> Result<Report, Error> {
     let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
-    header::complete(dir, &mut report).map_err(Error::from_source)?;
+    reports::update(dir, &mut report, |report| {
+        header::complete(report);
+        Ok(())
+    })?;
     Ok(report)
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_directory::output::{manifest, reports::write_all};
+use penfuzz_directory::output::{manifest, reports::update};
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
@@ -67,12 +67,15 @@ impl Supervisor<'_> {
     /// Copies the proofs of an earlier pause or an earlier run of this campaign to the current report.
     fn carry_over(&mut self, dir: &Path, report: &mut Report) {
         let stated = manifest::read(dir).map(|manifest| StoredProofs::read(dir, &manifest)).unwrap_or_default();
-        for fault in models::carry_over(&stated, report) {
+        let mut faults = Vec::new();
+        let written = update(dir, report, |report| {
+            faults = models::carry_over(&stated, report);
+            Ok(())
+        });
+        for fault in faults {
             self.display.warn(&fault);
         }
-        if stated.proved().next().is_some()
-            && let Err(e) = write_all(dir, report)
-        {
+        if let Err(e) = written {
             self.display.warn(&format!("the proofs are not in the reports: {e}"));
         }
     }
@@ -92,7 +95,11 @@ impl Supervisor<'_> {
         let tried = proved.and_then(|summary| {
             // Other machines would take part in the short campaign that tries the models.
             let are_new = summary.asked > 0 && !self.options.run.farm.is_connected();
-            let faults = if are_new { models::try_all(&self.options, dir, report)? } else { Vec::new() };
+            let faults = if are_new {
+                update(dir, report, |report| models::try_all(&self.options, dir, report))?
+            } else {
+                Vec::new()
+            };
             for fault in faults {
                 self.display.warn(&fault);
             }
@@ -113,5 +120,5 @@ fn ask(dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::
     let manifest = manifest::read(dir)?;
     let is_any = report.sites.iter().flat_map(|site| &site.branches).any(|branch| branch.proof.is_some());
     let ask = if is_any { prove::complete_rest } else { prove::complete };
-    ask(dir, &manifest, report, limits)
+    update(dir, report, |report| ask(dir, &manifest, report, limits))
 }

@@ -19,10 +19,7 @@ use std::{
 
 use penfuzz_abi::site_kind;
 use penfuzz_campaign::{self as campaign, Options, RunOptions};
-use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
-    replay::session::ReplaySession,
-};
+use penfuzz_directory::{output::trust::Trusted, replay::session::ReplaySession};
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::{Error, at, failed};
 use penfuzz_prove::Limits;
@@ -89,10 +86,11 @@ struct Known {
     mutant: Mutant,
 }
 
-/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and rewrites its reports.
+/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and adds the results to its
+/// report.
 ///
 /// # Errors
-/// When the target can no longer be compiled or loaded, or the reports cannot be written.
+/// When the target can no longer be compiled or loaded, or files cannot be written.
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) -> Result<(), Error> {
     let scope = how.scope.unwrap_or(campaign.manifest().scope);
     let mut session = ReplaySession::for_goals(campaign, Goals::Mutants, scope)?;
@@ -145,7 +143,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     };
     write_elements(dir, report, &all.into_iter().map(|m| m.mutant).collect::<Vec<_>>())?;
     report.mutation = Some(mutation);
-    write_all(dir, report).map_err(Error::from_source)
+    Ok(())
 }
 
 impl How {

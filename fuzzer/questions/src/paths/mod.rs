@@ -17,10 +17,7 @@ use std::{
 };
 
 use penfuzz_campaign::{Options as CampaignOptions, Proofs, assembly::code_of, models};
-use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
-    replay::session::ReplaySession,
-};
+use penfuzz_directory::{output::trust::Trusted, replay::session::ReplaySession};
 use penfuzz_engine::{
     saturation::{BranchGraph, Goals, Scope, ScopeKind},
     stages::SearchKind,
@@ -88,23 +85,21 @@ struct Goal {
     bytes: Option<Vec<u8>>,
 }
 
-/// Completes the criteria of a campaign with these options, and writes its reports in `dir` again. It searches within
-/// the budget that the campaign has left, adds inputs to the tests and figures to the report, and runs solvers on the
-/// goals of other criteria that no test has. Does nothing without such criteria.
+/// Completes the criteria about sequences of a campaign with these options. It searches within the budget that the
+/// campaign has left, and adds inputs to the tests and figures to the report. Does nothing without such criteria.
 ///
 /// # Errors
-/// When the target cannot be compiled or loaded any more, or when the reports cannot be written.
+/// When the target cannot be compiled or loaded any more, or when files cannot be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
     if how.settings.criteria.iter().any(|c| c.concerns_branch_order()) {
         // The campaign is trusted: this process has just run it.
         let campaign = Trusted::read(dir, true)?;
         search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
-        write_all(dir, report).map_err(Error::from_source)?;
     }
-    prove(dir, report, how)
+    Ok(())
 }
 
-/// Only runs solvers on the goals of criteria that no test has, except for prefixes of paths.
+/// Runs solvers on the goals of criteria that no test has, except for prefixes of paths.
 ///
 /// # Errors
 /// As [`complete`].
@@ -124,7 +119,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     if has_other_criteria {
         prove::criteria::examine(dir, campaign.manifest(), report, limits(how, report))?;
     }
-    write_all(dir, report).map_err(Error::from_source)
+    Ok(())
 }
 
 /// The time limits of solvers. `penfuzz prove` has its own limits. After a campaign, the limit for all queries is the
