@@ -7,7 +7,7 @@ use penfuzz_abi::site_kind;
 use penfuzz_directory::shrink::cover::{self, Kept};
 use penfuzz_engine::saturation::{Saturation, Scope, VectorGoals};
 use penfuzz_report::{
-    self as report, Report,
+    self as report, BranchIndex, Report,
     criterion::Criterion,
     criterion_goals::{self, CriterionGoal},
     decisions,
@@ -174,7 +174,7 @@ fn boundary_and_exception_goals(target: &Target, scope: &Scope, covers: &[Vec<u3
 /// The number of outcomes of conditions: all, and those that a test covers.
 fn conditions(report: &Report, target: &Target, order: &Order) -> (usize, usize) {
     let (mut total, mut covered) = (0, 0);
-    for (branch, (site, place)) in &order.place {
+    for (branch, BranchIndex { site, branch: place }) in &order.place {
         if target.sites[target.site_of(*branch as usize)].kind == site_kind::SWITCH {
             continue;
         }
@@ -237,7 +237,7 @@ fn decision_of(target: &Target, goals: &VectorGoals, order: &Order, covers: &[Ve
     let place = |vector: usize| shown.iter().position(|v| *v == vector).unwrap_or(0);
     let conditions = site.decision.iter().flat_map(|d| &d.conditions).zip(&pairs).map(|(condition, pair)| {
         let at = &target.sites[condition.site];
-        let site = order.place.get(&(at.first_branch as u32)).map(|(site, _)| *site);
+        let site = order.place.get(&(at.first_branch as u32)).map(|at| at.site);
         decisions::Condition {
             line: at.line,
             column: at.column,

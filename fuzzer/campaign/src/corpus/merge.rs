@@ -21,7 +21,7 @@ use penfuzz_directory::{
     },
     shrink::Shrinker,
 };
-use penfuzz_engine::saturation::{BranchGraph, Saturation};
+use penfuzz_engine::saturation::{BranchCounts, BranchGraph, Saturation};
 use penfuzz_error::{Error, at};
 use penfuzz_executor::{Fault, fresh::FreshProcessRunner};
 use penfuzz_target::program::select;
@@ -141,7 +141,7 @@ impl Merger {
         let mut saturation = Saturation::new(BranchGraph::new(target, &self.session.scope));
         let kept = fill(&mut store, &mut saturation, &finds, fresh.as_mut())?;
         let files = store.counts();
-        let (total, covered, ..) = saturation.counts();
+        let BranchCounts { total, covered, .. } = saturation.counts();
         let merged = Merged { inputs: finds.len(), kept, covered, total, crashes: files.crashes, hangs: files.hangs };
         drop(finds);
         self.report(&store, &saturation, fresh.as_ref())?;

@@ -13,7 +13,10 @@ use penfuzz_directory::{
     output::{afl_files, reports},
     replay::fresh::Zygote,
 };
-use penfuzz_engine::{saturation::Saturation, stages::budget::Spent};
+use penfuzz_engine::{
+    saturation::{BranchCounts, Saturation},
+    stages::budget::Spent,
+};
 use penfuzz_error::Error;
 use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
 use penfuzz_mutators::view::Kind;
@@ -157,7 +160,7 @@ impl Campaign<'_> {
     }
 
     fn update_counters(&self, saturation: &Saturation) {
-        let (total, covered, saturated, given_up) = saturation.counts();
+        let BranchCounts { total, covered, saturated, given_up } = saturation.counts();
         let files = self.store.counts();
         let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
         set(&self.shm.total, total);
@@ -176,7 +179,7 @@ impl Campaign<'_> {
 
     fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
         let saturation = state.metadata::<Saturation>()?;
-        let (total, covered, ..) = saturation.counts();
+        let BranchCounts { total, covered, .. } = saturation.counts();
         let files = self.store.counts();
         let moment = afl_files::CampaignFigures {
             seconds: self.shm.seconds(self.begun),

@@ -249,8 +249,7 @@ fn try_new_branches(
     known: Vec<Vec<u8>>,
 ) -> Result<(), Error> {
     let places = join::places(target, report);
-    let is_new =
-        |branch: &u32| places.get(branch).is_some_and(|(i, j)| report.sites[*i].branches[*j].status.is_untaken());
+    let is_new = |branch: &u32| places.get(branch).is_some_and(|at| report.branch(*at).status.is_untaken());
     if paths.iter().any(|(_, passes)| passes.iter().any(is_new)) {
         for fault in models::try_inputs(how, dir, report, known)? {
             errln!("penfuzz: {fault}");
