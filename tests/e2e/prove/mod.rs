@@ -12,7 +12,6 @@ use penfuzz_report::{
     proof::{Proof, Verdict},
 };
 
-#[path = "prove/loops.rs"]
 mod loops;
 
 use crate::{
