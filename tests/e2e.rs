@@ -44,7 +44,7 @@ mod further_criteria;
 mod goals;
 #[path = "e2e/hostile.rs"]
 mod hostile;
-#[path = "e2e/inputs.rs"]
+#[path = "e2e/inputs/mod.rs"]
 mod inputs;
 #[path = "e2e/interrupt.rs"]
 mod interrupt;
@@ -58,7 +58,7 @@ mod misbehaving;
 mod mutate;
 #[path = "e2e/outputs.rs"]
 mod outputs;
-#[path = "e2e/prove.rs"]
+#[path = "e2e/prove/mod.rs"]
 mod prove;
 #[path = "e2e/random_programs.rs"]
 mod random_programs;
@@ -72,7 +72,7 @@ mod resume;
 mod rounding;
 #[path = "e2e/solve.rs"]
 mod solve;
-#[path = "e2e/strangers.rs"]
+#[path = "e2e/strangers/mod.rs"]
 mod strangers;
 #[path = "e2e/stuck.rs"]
 mod stuck;
@@ -88,7 +88,7 @@ mod sync;
 mod targets;
 #[path = "e2e/triage.rs"]
 mod triage;
-#[path = "e2e/truth.rs"]
+#[path = "e2e/truth/mod.rs"]
 mod truth;
 #[path = "e2e/watching.rs"]
 mod watching;

@@ -40,7 +40,7 @@ fn a_store_changes_what_it_may_overlap_and_nothing_else() {
         let lines = report.sites.iter().map(|site| site.line).collect::<std::collections::BTreeSet<_>>();
         for line in lines {
             let text = source.lines().nth(line as usize - 1).unwrap();
-            let proved = report.proved().filter(|(site, _, _)| site.line == line).count();
+            let proved = report.proved().filter(|p| p.site.line == line).count();
             if text.contains("never") {
                 assert!(proved > 0, "{function}: {text}: {:?}", report.sites);
             } else {

@@ -1,6 +1,6 @@
 //! `penfuzz boundary`: inputs with boundary values of comparisons.
 
-use penfuzz_report::{Branch, Report, Site, Status, boundary::Tally};
+use penfuzz_report::{Branch, BranchIndex, Report, Site, Status, boundary::Tally};
 
 use crate::support::{Dir, fixture, line_of};
 
@@ -141,7 +141,7 @@ fn json_is_the_report_and_tests_meet_what_was_met() {
     let report = dir.report("out");
     for (i, site) in report.sites.iter().enumerate() {
         for (j, branch) in site.branches.iter().enumerate().filter(|(_, b)| is_met(b)) {
-            let is_in_test = report.tests.iter().any(|t| t.covers.contains(&(i, j)));
+            let is_in_test = report.tests.iter().any(|t| t.covers.contains(&BranchIndex { site: i, branch: j }));
             assert!(is_in_test, "{} of line {} is met by a test", branch.outcome, site.line);
         }
     }

@@ -63,7 +63,7 @@ int user(int n)
             .env("PENFUZZ_SOLVERS", &solvers)
             .exits(0);
         let report = dir.report("out");
-        let proved: Vec<_> = report.proved().map(|(site, _, proof)| (site.line, &proof.assumptions)).collect();
+        let proved: Vec<_> = report.proved().map(|p| (p.site.line, &p.proof.assumptions)).collect();
         assert_eq!(proved.len(), expected, "with {other:?}: {proved:?}");
         assert!(proved.iter().any(|(line, _)| *line == 6), "step.c is linked in: {proved:?}");
     }

@@ -20,7 +20,7 @@ fn prove_guards(more: &str, solvers: &std::ffi::OsStr) -> Report {
 
 /// Returns the guards of `library.c` after which a branch is proved infeasible.
 fn proved_guards(report: &Report) -> Vec<u32> {
-    let is_proved = |line: usize| report.proved().any(|(site, b, _)| site.line as usize == line && b.outcome == "true");
+    let is_proved = |line: usize| report.proved().any(|p| p.site.line as usize == line && p.branch.outcome == "true");
     (1..=9).filter(|number| is_proved(line_of(&fixture("library.c"), &format!("GUARD({number},")))).collect()
 }
 
@@ -29,7 +29,7 @@ fn ranges_signs_and_special_values_of_library_functions_are_used() {
     let Some(solvers) = solvers() else { return };
     let report = prove_guards("", &solvers);
     assert_eq!(proved_guards(&report), (1..=9).collect::<Vec<_>>());
-    let assumed: Vec<_> = report.proved().flat_map(|(_, _, proof)| &proof.assumptions).collect();
+    let assumed: Vec<_> = report.proved().flat_map(|p| &p.proof.assumptions).collect();
     assert!(assumed.iter().any(|text| text.starts_with("exp is the function of the C library")), "{assumed:?}");
 }
 

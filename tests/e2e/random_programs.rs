@@ -185,7 +185,7 @@ fn feasible(report: &Report, source: &str, (line, column, outcome): &Place) -> O
     let text = source.lines().nth(*line as usize - 1)?;
     let guard = text.split("GUARD(").nth(1)?.split(',').next()?;
     let number = report.sites.iter().position(|s| (s.line, s.column) == (*line, *column))?;
-    let taking = report.tests.iter().find(|test| test.covers.iter().any(|(site, _)| *site == number))?;
+    let taking = report.tests.iter().find(|test| test.covers.iter().any(|at| at.site == number))?;
     let bits = |k: usize| taking.args.get(k).map(|arg| arg.bits.clone());
     let (x, n, u) = (bits(0)?, bits(1)?, bits(2)?);
     let taken = u8::from(outcome == "true");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use penfuzz_report::{Arg, Report};
+use penfuzz_report::{Arg, BranchIndex, Report};
 
 use crate::support::{Dir, fixture, is_covered, quickstart};
 
@@ -59,14 +59,14 @@ fn expect_minimal(target: &Path) {
     let run = dir.fuzz(target, "--max-evals 50000").exits(0);
     let Report { tests, sites, .. } = dir.report("out");
     for (i, test) in tests.iter().enumerate() {
-        let name = |(s, b): &(usize, usize)| {
-            let site = &sites[*s];
-            format!("{}:{}:{}  {}", site.file, site.line, site.column, site.branches[*b].outcome)
+        let name = |at: &BranchIndex| {
+            let site = &sites[at.site];
+            format!("{}:{}:{}  {}", site.file, site.line, site.column, site.branches[at.branch].outcome)
         };
         let mut said: Vec<_> = test.covers.iter().map(name).collect();
         said.sort();
         run.expect(replayed(&dir, target, &test.args) == said, &format!("test {} covers what the report says", i + 1));
-        let is_elsewhere = |b: &(usize, usize)| tests.iter().enumerate().any(|(j, t)| j != i && t.covers.contains(b));
+        let is_elsewhere = |b: &BranchIndex| tests.iter().enumerate().any(|(j, t)| j != i && t.covers.contains(b));
         run.expect(!test.covers.iter().all(is_elsewhere), &format!("test {} is needed", i + 1));
     }
 }

@@ -47,10 +47,10 @@ fn a_campaign_that_is_resumed_goes_on_with_what_is_proved() {
     let after = resumed(&dir);
     assert_eq!(after.branches.proved_unreachable, 4);
     assert_eq!(after.stop_reason, "saturated", "nothing is left to search for");
-    let proofs = |report: &Report| report.proved().map(|(_, _, proof)| proof.clone()).collect::<Vec<_>>();
+    let proofs = |report: &Report| report.proved().map(|p| p.proof.clone()).collect::<Vec<_>>();
     assert_eq!(proofs(&after), proofs(&before));
     // Without its query file, a proof does not count.
-    let file = before.proved().map(|(_, _, proof)| proof.file.clone()).next().unwrap();
+    let file = before.proved().map(|p| p.proof.file.clone()).next().unwrap();
     std::fs::remove_file(dir.path("out").join(file)).unwrap();
     let less = resumed(&dir);
     assert_eq!((less.branches.proved_unreachable, less.stop_reason.as_str()), (3, "max-time"));

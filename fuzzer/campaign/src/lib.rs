@@ -18,5 +18,5 @@ pub mod watch;
 pub mod worker;
 pub mod worker_shm;
 
-pub use options::{Farm, Options, Proofs};
+pub use options::{Farm, Options, Proofs, RunOptions};
 pub use supervisor::{Finished, run};

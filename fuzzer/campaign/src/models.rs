@@ -2,23 +2,22 @@
 
 use std::{path::Path, time::Duration};
 
-use penfuzz_directory::output::reports::write_all;
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
 use penfuzz_system::process::interrupts;
 
-use super::{Options, Proofs, run};
+use super::{Options, Proofs, RunOptions, run};
 
 /// Time for the models of solvers: to run them, and to search from them.
 const TIME: Duration = Duration::from_secs(1);
 
 /// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
-/// a short time. Writes the reports again. Returns one message for each branch that is proved unreachable and yet was
-/// taken.
+/// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do not
+/// have. Returns one message for each branch that is proved unreachable and yet was taken.
 ///
 /// # Errors
-/// When the campaign cannot be continued, or its reports cannot be written.
+/// When the campaign cannot be continued.
 pub fn try_all(options: &Options, dir: &Path, report: &mut Report) -> Result<Vec<String>, Error> {
     try_inputs(options, dir, report, prove::models::inputs(report))
 }
@@ -36,7 +35,7 @@ pub fn try_inputs(
     if hints.is_empty() || interrupts::requested() {
         return Ok(Vec::new());
     }
-    let options = Options {
+    let run_options = RunOptions {
         out: Some(dir.to_path_buf()),
         seeds: None,
         fresh: false,
@@ -48,13 +47,12 @@ pub fn try_inputs(
         hints,
         patience: None,
         proofs: Proofs::Off,
-        ..options.clone()
+        ..options.run.clone()
     };
-    let mut after = run(&options)?.report;
+    let mut after = run(&Options { run: run_options, ..options.clone() })?.report;
     after.stop_reason.clone_from(&report.stop_reason);
     let faults = carry_over(&StoredProofs::of(report), &mut after);
     *report = after;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(faults)
 }
 

@@ -7,37 +7,36 @@ use std::{
 };
 
 use penfuzz_directory::{
-    output::manifest::{self, Manifest},
+    output::manifest::{Manifest, Settings},
     rendering::linked::{self, BuildRecord},
 };
 use penfuzz_engine::{
-    saturation::{Goals, ScopeKind},
+    saturation::ScopeKind,
     stages::{SearchKind, paper},
 };
-use penfuzz_executor::{evaluator::EvaluationLimits, sandbox::Allow};
 use penfuzz_prove as prove;
 use penfuzz_report::{Compilation, criterion::Criterion, test_format::TestFormat};
-use penfuzz_target::{inputs::Calls, program::Rounding};
 
 use crate::watch::Monitor;
 
 /// Options of one campaign, as given on the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The target as given on the command line.
-    pub target: PathBuf,
-    /// The linked file to load.
-    pub linked: PathBuf,
-    /// The sources that `linked` was compiled from; empty if the target is a linked file.
-    pub sources: Vec<PathBuf>,
+    /// What a resumed campaign keeps.
+    pub settings: Settings,
+    /// Name or symbol of the function under test, if given.
+    pub function: Option<String>,
+    /// The functions whose branches are goals; `None`: the default of the target and the goals.
+    pub scope: Option<ScopeKind>,
     /// The compilations of a target that is a linked file, as recorded by pen-cc.
     pub compilations: Vec<Compilation>,
-    /// Compiler flags of the sources.
-    pub flags: Vec<String>,
-    /// Libraries linked to the sources.
-    pub libs: Vec<String>,
-    /// Name of the function under test, if given.
-    pub function: Option<String>,
+    /// What one run of the campaign does.
+    pub run: RunOptions,
+}
+
+/// The options of one run of a campaign, which the next run does not keep.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
     /// Output directory; by default named after target and function.
     pub out: Option<PathBuf>,
     /// Directory of seed inputs.
@@ -50,14 +49,6 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// Maximum number of evaluations of the whole campaign.
     pub max_evals: Option<u64>,
-    /// Maximum wall time of one evaluation.
-    pub timeout: Duration,
-    /// Maximum number of loop iterations and calls in one evaluation.
-    pub fuel: i64,
-    /// Memory that the target may use, in bytes.
-    pub memory_limit: u64,
-    /// Operations of the target that the sandbox refuses by default and that are allowed here.
-    pub allow: Vec<Allow>,
     /// The kind of search.
     pub search: SearchKind,
     /// Local minimizer; by default the search's own.
@@ -66,24 +57,12 @@ pub struct Options {
     pub n_start: u32,
     /// `n_iter` of Algorithm 1.
     pub n_iter: u32,
-    /// Rounding modes that the function is called in.
-    pub rounding: Rounding,
-    /// Declared domains of the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::ArgConstraint`]).
-    pub args: Vec<String>,
-    /// Declared structure of the sequence of calls that an input describes.
-    pub calls: Calls,
     /// Tolerance of the emitted tests: maximum distance, in floats, of a result from that of the campaign.
     pub ulp: u64,
     /// The format of the emitted tests.
     pub test_format: TestFormat,
-    /// The goals of the search.
-    pub goals: Goals,
-    /// The criteria that the tests must fulfil, in ascending order without duplicates.
-    pub criteria: Vec<Criterion>,
     /// Requirement tags in source comments that the tests are traced to.
     pub requirements: Vec<String>,
-    /// The functions whose branches are goals; `None`: the default of the target and the goals.
-    pub scope: Option<ScopeKind>,
     /// Directories of other fuzzers whose finds are imported while the campaign runs.
     pub sync: Vec<PathBuf>,
     /// The progress displays.
@@ -101,6 +80,34 @@ pub struct Options {
     pub proofs: Proofs,
 }
 
+impl Default for RunOptions {
+    /// One client without limits, displays and proofs.
+    fn default() -> Self {
+        Self {
+            out: None,
+            seeds: None,
+            fresh: false,
+            seed: 0,
+            max_time: None,
+            max_evals: None,
+            search: SearchKind::Targeted,
+            minimizer: None,
+            n_start: paper::N_START,
+            n_iter: paper::N_ITER,
+            ulp: 0,
+            test_format: TestFormat::default(),
+            requirements: Vec::new(),
+            sync: Vec::new(),
+            monitors: Vec::new(),
+            quiet: true,
+            farm: Farm::default(),
+            hints: Vec::new(),
+            patience: None,
+            proofs: Proofs::Off,
+        }
+    }
+}
+
 /// When solvers run on the branches that no input takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proofs {
@@ -113,93 +120,29 @@ pub enum Proofs {
 }
 
 impl Options {
-    /// The manifest of a campaign on the function `name` with the linker's `symbol`.
+    /// Options with these settings, and all else by default. For a target that is a linked file, the compilations and
+    /// libraries are those that pen-cc recorded in it.
     #[must_use]
-    pub fn manifest(&self, name: &str, symbol: &str, scope: ScopeKind, fingerprint: &str) -> Manifest {
-        let absolute = |p: &PathBuf| std::path::absolute(p).unwrap_or_else(|_| p.clone());
-        Manifest {
-            schema: manifest::SCHEMA,
-            target: self.target.display().to_string(),
-            linked: absolute(&self.linked),
-            sources: self.sources.iter().map(absolute).collect(),
-            flags: self.flags.clone(),
-            libs: self.libs.clone(),
-            function: name.to_owned(),
-            symbol: symbol.to_owned(),
-            rounding: self.rounding,
-            args: self.args.clone(),
-            sequence: self.calls.clone(),
-            sizes: None,
-            goals: self.goals,
-            criteria: self.criteria.clone(),
-            scope,
-            timeout: self.timeout.as_secs_f64(),
-            fuel: self.fuel,
-            memory_limit: self.memory_limit,
-            allow: self.allow.clone(),
-            fingerprint: fingerprint.to_owned(),
+    pub fn new(mut settings: Settings) -> Self {
+        let recorded =
+            if settings.sources.is_empty() { linked::recorded(&settings.linked) } else { BuildRecord::default() };
+        if !recorded.libs.is_empty() {
+            settings.libs = recorded.libs;
         }
+        if settings.criteria.is_empty() {
+            settings.criteria.push(Criterion::Branch);
+        }
+        Self { settings, function: None, scope: None, compilations: recorded.compilations, run: RunOptions::default() }
     }
 
-    /// The options of a campaign that resumes this one: target, function and limits from its manifest, all else by
-    /// default.
+    /// The options of a campaign that resumes the one with this manifest.
     #[must_use]
     pub fn resuming(manifest: &Manifest) -> Self {
-        // Of a file that the user linked.
-        let recorded =
-            if manifest.sources.is_empty() { linked::recorded(&manifest.linked) } else { BuildRecord::default() };
         Self {
-            target: PathBuf::from(&manifest.target),
-            linked: manifest.linked.clone(),
-            sources: manifest.sources.clone(),
-            flags: manifest.flags.clone(),
-            libs: if recorded.libs.is_empty() { manifest.libs.clone() } else { recorded.libs },
-            compilations: recorded.compilations,
             function: Some(manifest.symbol.clone()),
-            out: None,
-            seeds: None,
-            fresh: false,
-            seed: 0,
-            max_time: None,
-            max_evals: None,
-            timeout: manifest.limits().timeout,
-            fuel: manifest.fuel,
-            memory_limit: manifest.memory_limit,
-            allow: manifest.allow.clone(),
-            search: SearchKind::Targeted,
-            minimizer: None,
-            n_start: paper::N_START,
-            n_iter: paper::N_ITER,
-            rounding: manifest.rounding,
-            args: manifest.args.clone(),
-            calls: manifest.sequence.clone(),
-            ulp: 0,
-            test_format: TestFormat::default(),
-            goals: manifest.goals,
-            criteria: if manifest.criteria.is_empty() { vec![Criterion::Branch] } else { manifest.criteria.clone() },
-            requirements: Vec::new(),
             scope: Some(manifest.scope),
-            sync: Vec::new(),
-            monitors: Vec::new(),
-            quiet: true,
-            farm: Farm {
-                cores: Vec::new(),
-                broker_port: None,
-                broker_address: Ipv4Addr::LOCALHOST.into(),
-                remote_brokers: Vec::new(),
-                secret: None,
-                insecure: false,
-            },
-            hints: Vec::new(),
-            patience: None,
-            proofs: Proofs::Off,
+            ..Self::new(manifest.settings.clone())
         }
-    }
-
-    /// Limits of one evaluation.
-    #[must_use]
-    pub fn limits(&self) -> EvaluationLimits {
-        EvaluationLimits { timeout: self.timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 }
 
@@ -219,6 +162,20 @@ pub struct Farm {
     pub secret: Option<PathBuf>,
     /// Allows connections to other machines without a secret.
     pub insecure: bool,
+}
+
+impl Default for Farm {
+    /// One client that is not connected to other machines.
+    fn default() -> Self {
+        Self {
+            cores: Vec::new(),
+            broker_port: None,
+            broker_address: Ipv4Addr::LOCALHOST.into(),
+            remote_brokers: Vec::new(),
+            secret: None,
+            insecure: false,
+        }
+    }
 }
 
 impl Farm {
@@ -244,9 +201,10 @@ impl Farm {
 /// `penfuzz-out/FILE.FUNCTION` below the current directory.
 #[must_use]
 pub fn default_directory(options: &Options, function: &str) -> PathBuf {
-    let stem = options.target.file_stem().map_or_else(|| "target".into(), |s| s.to_string_lossy().into_owned());
+    let stem =
+        options.settings.target.file_stem().map_or_else(|| "target".into(), |s| s.to_string_lossy().into_owned());
     let name: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let base = if stem == name { stem } else { format!("{stem}.{name}") };
-    let goals = options.goals;
+    let goals = options.settings.goals;
     Path::new("penfuzz-out").join(if goals.are_branches() { base } else { format!("{base}.{}", goals.name()) })
 }

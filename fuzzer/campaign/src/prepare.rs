@@ -10,7 +10,7 @@ use std::{
 use penfuzz_directory::{
     output::{
         directory, fingerprint,
-        manifest::{self, Manifest},
+        manifest::{self, Manifest, Settings},
         store,
     },
     replay::open::{set_calls, with_sizes},
@@ -54,18 +54,18 @@ impl Prepared {
     /// # Errors
     /// When the target cannot be loaded, or the function does not exist or cannot be called.
     pub fn load(options: &Options) -> Result<Self, Error> {
-        let mut hold = Sandbox::before_loading().allowing(&options.allow);
-        let target = Target::load(&options.linked)?.named(&options.target);
+        let mut hold = Sandbox::before_loading().allowing(&options.settings.allow);
+        let target = Target::load(&options.settings.linked)?.named(&options.settings.target);
         hold.loaded();
-        let target = if options.rounding.is_nearest() { target } else { target.with_rounding() };
+        let target = if options.settings.rounding.is_nearest() { target } else { target.with_rounding() };
         let mut target = target;
         let function = select::find(&target, options.function.as_deref())?;
         let Declarations { args, calls, sizes } = declarations(options, &target, function);
         set_calls(&mut target, function, &calls)?;
-        let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.limits(), &hold)?;
-        let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.goals));
-        let scope = Scope::new(&target, function, kind, options.goals);
-        let fingerprint = fingerprint::fingerprint(&target, function, kind, options.goals);
+        let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.settings.limits(), &hold)?;
+        let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.settings.goals));
+        let scope = Scope::new(&target, function, kind, options.settings.goals);
+        let fingerprint = fingerprint::fingerprint(&target, function, kind, options.settings.goals);
         Ok(Self { target, function, kind, scope, fingerprint, args, calls, sizes, hold })
     }
 
@@ -89,7 +89,7 @@ impl Prepared {
             return Err(at(&dir, "is no name in UTF-8; give another -o"));
         }
         directory::refuse_without_campaign(&dir)?;
-        if options.fresh
+        if options.run.fresh
             && shm.directory.get().is_none()
             && let Some(old) = directory::set_aside(&dir, parent_id())?
         {
@@ -119,9 +119,17 @@ impl Prepared {
         }
         let f = &self.target.functions[self.function];
         let symbol = select::identity(&self.target, self.function);
-        let manifest = options.manifest(&f.name, &symbol, self.kind, &self.fingerprint);
-        let sizes = Some(self.sizes.clone()).filter(|sizes| !sizes.is_empty());
-        Manifest { args: self.args.clone(), sequence: self.calls.clone(), sizes, ..manifest }.write(dir)
+        let settings = Settings { args: self.args.clone(), calls: self.calls.clone(), ..options.settings.clone() };
+        let manifest = Manifest {
+            schema: manifest::SCHEMA,
+            function: f.name.clone(),
+            symbol,
+            scope: self.kind,
+            settings: settings.with_absolute_paths(),
+            sizes: Some(self.sizes.clone()).filter(|sizes| !sizes.is_empty()),
+            fingerprint: self.fingerprint.clone(),
+        };
+        manifest.write(dir)
     }
 }
 
@@ -136,18 +144,19 @@ struct Declarations {
 /// stored sizes hold for these declarations only: other declarations change the fingerprint, and the campaign is
 /// refused.
 fn declarations(options: &Options, target: &Target, function: usize) -> Declarations {
-    let (args, calls) = (options.args.clone(), options.calls.clone());
+    let (args, calls) = (options.settings.args.clone(), options.settings.calls.clone());
     let nothing = Declarations { args, calls, sizes: None };
-    if options.fresh {
+    if options.run.fresh {
         return nothing;
     }
     let name = &target.functions[function].name;
-    let dir = options.out.clone().unwrap_or_else(|| options::default_directory(options, name));
+    let dir = options.run.out.clone().unwrap_or_else(|| options::default_directory(options, name));
     let begun = manifest::read(&dir).ok().filter(|m| m.symbol == select::identity(target, function));
     let Some(begun) = begun else { return nothing };
     let Declarations { args, calls, .. } = nothing;
-    let init = calls.init.or(begun.sequence.init);
-    let globals = if calls.globals.is_empty() { begun.sequence.globals } else { calls.globals };
-    let calls = Calls { most: calls.most.or(begun.sequence.most), init, globals };
-    Declarations { args: if args.is_empty() { begun.args } else { args }, calls, sizes: begun.sizes }
+    let Settings { args: begun_args, calls: begun_calls, .. } = begun.settings;
+    let init = calls.init.or(begun_calls.init);
+    let globals = if calls.globals.is_empty() { begun_calls.globals } else { calls.globals };
+    let calls = Calls { most: calls.most.or(begun_calls.most), init, globals };
+    Declarations { args: if args.is_empty() { begun_args } else { args }, calls, sizes: begun.sizes }
 }

@@ -29,7 +29,9 @@ use libafl_targets::{MAX_EDGES_FOUND, edges_map_mut_ptr, std_edges_map_observer}
 use penfuzz_compile::{Recipe, build};
 use penfuzz_engine::{
     goals::{Goal as _, Record},
-    saturation::{BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind},
+    saturation::{
+        BranchCounts, BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind,
+    },
     stages::{BasinhoppingStage, Clock},
 };
 use penfuzz_executor::{Evaluator, HasEvaluator as _, PenExecutor, PenObserver, evaluator::EvaluationLimits};
@@ -91,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fuzzer.fuzz_one(&mut stages, &mut executor, &mut state, &mut manager)?;
     }
 
-    let (total, covered, ..) = state.metadata::<Saturation>()?.counts();
+    let BranchCounts { total, covered, .. } = state.metadata::<Saturation>()?.counts();
     println!(
         "{covered} of {total} branches covered in {} evaluations ({} through LibAFL), {} inputs kept, {} crashes and \
          hangs",

@@ -22,7 +22,10 @@ use libafl_bolts::{
 };
 use penfuzz_compile::{Recipe, build};
 use penfuzz_engine::{
-    saturation::{BranchGraph, Goals, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope, ScopeKind},
+    saturation::{
+        BranchCounts, BranchGraph, Goals, NewPlaceFeedback, PenObserver, Saturation, SaturationFeedback, Scope,
+        ScopeKind,
+    },
     stages::{BasinhoppingStage, Clock},
 };
 use penfuzz_executor::{Evaluator, PenExecutor, evaluator::EvaluationLimits};
@@ -71,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fuzzer.fuzz_one(&mut stages, &mut executor, &mut state, &mut manager)?;
     }
 
-    let (total, covered, ..) = state.metadata::<Saturation>()?.counts();
+    let BranchCounts { total, covered, .. } = state.metadata::<Saturation>()?.counts();
     println!("{}: {covered} of {total} branches covered", target.functions[function].name);
     for i in 0..state.corpus().count() {
         let mut input = state.corpus().cloned_input_for_id(state.corpus().nth(i))?;

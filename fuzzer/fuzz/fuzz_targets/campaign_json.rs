@@ -10,7 +10,7 @@ use penfuzz_directory::output::manifest;
 fuzz_target!(|bytes: &[u8]| {
     let path = Path::new("campaign.json");
     let Ok(found) = manifest::parse(bytes, path) else { return };
-    let _ = found.limits();
+    let _ = found.settings.limits();
     let text = serde_json::to_vec(&found).expect("a manifest is plain data");
     assert_eq!(manifest::parse(&text, path).ok().as_ref(), Some(&found));
 });

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt::Write, path::Path, time::Duration};
 
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::Error;
-use penfuzz_report::{Arg, Report};
+use penfuzz_report::{Arg, BranchIndex, Report};
 use penfuzz_system::process::interrupts;
 use penfuzz_target::inputs::extended;
 
@@ -42,7 +42,7 @@ pub struct Checked {
 /// When files cannot be written.
 pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -> Result<Checked, Error> {
     let solvers = solver::find();
-    let all: Vec<(usize, usize)> = report.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
+    let all: Vec<BranchIndex> = report.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
     let mut prover = Prover::new(
         (dir, manifest),
         report,
@@ -115,8 +115,8 @@ impl Prover {
             if interrupts::requested() {
                 break;
             }
-            let site = &report.sites[place.0];
-            let outcome = &site.branches[place.1].outcome;
+            let site = &report.sites[place.site];
+            let outcome = &report.branch(place).outcome;
             let what = format!("{}:{}:{} {outcome}", site.file, site.line, site.column);
             checked.note(self.is_possible(report, place, &test.args, each)?, &what, report, &test.args);
         }
@@ -127,11 +127,11 @@ impl Prover {
     fn is_possible(
         &self,
         report: &Report,
-        place: (usize, usize),
+        place: BranchIndex,
         args: &[Arg],
         each: Duration,
     ) -> Result<Option<Verdict>, Error> {
-        let site = &report.sites[place.0];
+        let site = &report.sites[place.site];
         let Ok((translation, slice)) = self.slice(report, place) else { return Ok(None) };
         // The arguments of the test are only those of the first call of the function under test.
         let is_first_call = site.code.as_ref().is_some_and(|c| c.symbol == report.signature.symbol);

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::Error;
-use penfuzz_report::{Branch, Report, Site, Status, criterion_goals::CriterionGoal, decisions};
+use penfuzz_report::{Branch, BranchIndex, Report, Site, Status, criterion_goals::CriterionGoal, decisions};
 
 use super::{Limits, Prover, solver};
 
@@ -18,18 +18,19 @@ use super::{Limits, Prover, solver};
 /// When files cannot be written.
 pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<(), Error> {
     let goals = as_sites(report);
-    let open: Vec<_> = open_in_turn(&report.criterion_goals).into_iter().map(|goal| (goal, 0)).collect();
+    let open: Vec<_> =
+        open_in_turn(&report.criterion_goals).into_iter().map(|goal| BranchIndex { site: goal, branch: 0 }).collect();
     let solvers = solver::find();
     if open.is_empty() || solvers.is_empty() {
         return Ok(());
     }
-    for (goal, _) in &open {
+    for at in &open {
         // Earlier proofs are repeated, because their queries may have been deleted.
-        let goal = &mut report.criterion_goals[*goal];
+        let goal = &mut report.criterion_goals[at.site];
         (goal.proved_infeasible, goal.proof) = (false, None);
     }
     let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
-    if open.iter().any(|(goal, _)| report.criterion_goals[*goal].criterion == "loop") {
+    if open.iter().any(|at| report.criterion_goals[at.site].criterion == "loop") {
         // If functions of other sources call the function again, its record mixes the iterations of several
         // activations.
         prover.link()?;
@@ -39,7 +40,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
             break;
         }
         let proof = prover.examine(&goals, place)?;
-        let goal = &mut report.criterion_goals[place.0];
+        let goal = &mut report.criterion_goals[place.site];
         goal.proved_infeasible = proof.is_proved();
         goal.proof = proof.is_proved().then_some(proof.file);
     }
@@ -70,7 +71,10 @@ pub(super) fn as_sites(report: &Report) -> Report {
     all.sites = goals.iter().map(site_of).collect();
     for (number, test) in (1..).zip(&mut all.tests) {
         let has = |goal: &CriterionGoal| goal.code.is_some() && goal.tests.contains(&number);
-        test.covers = (0..goals.len()).filter(|goal| has(&goals[*goal])).map(|goal| (goal, 0)).collect();
+        test.covers = (0..goals.len())
+            .filter(|goal| has(&goals[*goal]))
+            .map(|goal| BranchIndex { site: goal, branch: 0 })
+            .collect();
     }
     all
 }

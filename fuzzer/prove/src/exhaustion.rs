@@ -8,7 +8,7 @@
 use std::{fmt::Write, path::Path, time::Duration};
 
 use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
+    output::trust::Trusted,
     replay::{
         exhaust::{self, Space, Tried},
         session::ReplaySession,
@@ -17,7 +17,7 @@ use penfuzz_directory::{
 use penfuzz_error::Error;
 use penfuzz_executor::Evaluator;
 use penfuzz_report::{
-    Report,
+    BranchIndex, Report,
     literal::kind_named,
     proof::{Answer, Proof, Verdict},
 };
@@ -32,14 +32,14 @@ use super::{
 /// The name of this method in lists of solvers.
 const METHOD: &str = "exhaustion";
 
-/// Evaluates all inputs if there are few and branches are open, and writes the reports in `dir` again. An input that
-/// takes an open branch becomes its model. Returns whether there is such an input.
+/// Evaluates all inputs if there are few and branches are open, and adds the proofs to `report`. An input that takes an
+/// open branch becomes its model. Returns whether there is such an input.
 ///
 /// # Errors
 /// When the target cannot be loaded, or files cannot be written.
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Duration) -> Result<bool, Error> {
     let Some(widths) = widths(report).filter(|_| !interrupts::requested()) else { return Ok(false) };
-    let open: Vec<_> = open_branches(report).into_iter().filter(|(i, j)| !is_proved(report, (*i, *j))).collect();
+    let open: Vec<_> = open_branches(report).into_iter().filter(|at| !is_proved(report, *at)).collect();
     if open.is_empty() || !report.goals.are_branches() || !has_only_plain_arguments(campaign, report) {
         return Ok(false);
     }
@@ -49,7 +49,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     if slots != widths.len() || evaluator.blocks().is_some() || !evaluator.shared().is_empty() {
         return Ok(false);
     }
-    let number_of = |(i, j): &(usize, usize)| Place::of(&report.sites[*i], *j)?.number(evaluator.target());
+    let number_of = |at: &BranchIndex| Place::of(&report.sites[at.site], at.branch)?.number(evaluator.target());
     let numbers: Vec<_> = open.iter().map(number_of).collect();
     let mut wanted = vec![false; evaluator.target().n_branches];
     numbers.iter().flatten().for_each(|branch| wanted[*branch] = true);
@@ -69,7 +69,6 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, time: Durat
     }
     state(report, &open, &numbers, &proof);
     StoredProofs::keep(dir, campaign.manifest(), report)?;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(proof.verdict == Verdict::Satisfiable)
 }
 
@@ -84,15 +83,15 @@ fn widths(report: &Report) -> Option<Vec<u32>> {
 fn has_only_plain_arguments(campaign: &Trusted, report: &Report) -> bool {
     let s = &report.signature;
     report.rounding.is_nearest()
-        && campaign.manifest().args.is_empty()
+        && campaign.manifest().settings.args.is_empty()
         && s.decoding.is_none()
         && s.makers.is_empty()
         && s.globals.is_empty()
         && s.calls == 0
 }
 
-fn is_proved(report: &Report, (i, j): (usize, usize)) -> bool {
-    report.sites[i].branches[j].proof.as_ref().is_some_and(Proof::is_proved)
+fn is_proved(report: &Report, at: BranchIndex) -> bool {
+    report.branch(at).proof.as_ref().is_some_and(Proof::is_proved)
 }
 
 /// The result for each of the branches; `None` if no input was found and not all inputs were evaluated without a fault.
@@ -125,12 +124,12 @@ fn outcome(tried: &Tried, found: Option<Vec<u8>>, widths: &[u32], seconds: f64) 
 
 /// Writes the result into the report. A model takes one of the branches, not all of them: the campaign finds out which
 /// when it evaluates the model.
-fn state(report: &mut Report, open: &[(usize, usize)], numbers: &[Option<usize>], proof: &Proof) {
+fn state(report: &mut Report, open: &[BranchIndex], numbers: &[Option<usize>], proof: &Proof) {
     let file = file_of(report);
     let mut all = Vec::new();
-    for (i, j) in open_branches(report) {
-        let old = report.sites[i].branches[j].proof.clone();
-        let is_tried = open.iter().zip(numbers).any(|(place, number)| *place == (i, j) && number.is_some());
+    for at in open_branches(report) {
+        let old = report.branch(at).proof.clone();
+        let is_tried = open.iter().zip(numbers).any(|(place, number)| *place == at && number.is_some());
         let new = match (is_tried, proof.verdict) {
             (false, _) => old,
             (true, Verdict::ProvedByExhaustion) => {
@@ -141,7 +140,7 @@ fn state(report: &mut Report, open: &[(usize, usize)], numbers: &[Option<usize>]
                 Some(Proof { model: proof.model.clone(), verdict: proof.verdict, ..old.unwrap_or(proof.clone()) })
             }
         };
-        all.extend(new.map(|new| ((i, j), new)));
+        all.extend(new.map(|new| (at, new)));
     }
     let (goals, proofs): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     note(report, &goals, proofs);
@@ -151,14 +150,14 @@ fn file_of(report: &Report) -> String {
     format!("{PROOFS}/{}.exhaustion.txt", file_name_part(&report.function))
 }
 
-fn evidence(report: &Report, fingerprint: &str, open: &[(usize, usize)], tried: &Tried, seconds: f64) -> String {
+fn evidence(report: &Report, fingerprint: &str, open: &[BranchIndex], tried: &Tried, seconds: f64) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "All {} inputs of {} were evaluated, in {seconds:.1} s.", tried.evaluations, report.function);
     let _ = writeln!(out, "Target: {}\nFingerprint of its code: {fingerprint}", report.target);
     out += "Rounding mode: to nearest, ties to even\nNone of them takes:\n";
-    for (i, j) in open {
-        let site = &report.sites[*i];
-        let _ = writeln!(out, "{}:{}:{} {}", site.file, site.line, site.column, site.branches[*j].outcome);
+    for at in open {
+        let site = &report.sites[at.site];
+        let _ = writeln!(out, "{}:{}:{} {}", site.file, site.line, site.column, site.branches[at.branch].outcome);
     }
     out
 }

@@ -28,10 +28,10 @@ pub mod world;
 
 use std::{fs, path::Path, time::Duration};
 
-use penfuzz_directory::output::{manifest::Manifest, reports::write_all};
+use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::{Error, failed};
 use penfuzz_report::{
-    Report, Status, decisions,
+    BranchIndex, Report, Status, decisions,
     proof::{Proof, Verdict},
 };
 use penfuzz_system::files::atomic;
@@ -72,7 +72,8 @@ pub struct Summary {
     pub without_solver: bool,
 }
 
-/// Runs the solvers on each open branch of `report`, and writes the reports in `dir` again, with the proofs.
+/// Runs the solvers on each open branch of `report`, and adds the proofs to it. The queries and the proofs are stored in
+/// `dir`.
 ///
 /// # Errors
 /// When files cannot be written.
@@ -94,15 +95,15 @@ pub fn complete(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Li
 /// When files cannot be written.
 pub fn complete_rest(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Limits) -> Result<Summary, Error> {
     let mut goals: Vec<_> = without_verdict(report).collect();
-    goals.sort_by_key(|(i, j)| !is_proved_by_one(report.sites[*i].branches[*j].proof.as_ref()));
+    goals.sort_by_key(|at| !is_proved_by_one(report.branch(*at).proof.as_ref()));
     ask_about(dir, manifest, report, &goals, limits)
 }
 
-/// The branches that no input takes and that have no verdict yet, as indices into the sites and their branches. They
-/// include branches that only one solver has proved: the other solvers may have had no time.
-pub fn without_verdict(report: &Report) -> impl Iterator<Item = (usize, usize)> + '_ {
-    open_branches(report).into_iter().filter(|(i, j)| {
-        let proof = report.sites[*i].branches[*j].proof.as_ref();
+/// The branches that no input takes and that have no verdict yet, in the order of the sites. They include branches that
+/// only one solver has proved: the other solvers may have had no time.
+pub fn without_verdict(report: &Report) -> impl Iterator<Item = BranchIndex> + '_ {
+    open_branches(report).into_iter().filter(|at| {
+        let proof = report.branch(*at).proof.as_ref();
         proof.is_none_or(|proof| proof.verdict == Verdict::Undecided) || is_proved_by_one(proof)
     })
 }
@@ -115,7 +116,7 @@ fn ask_about(
     dir: &Path,
     manifest: &Manifest,
     report: &mut Report,
-    goals: &[(usize, usize)],
+    goals: &[BranchIndex],
     limits: Limits,
 ) -> Result<Summary, Error> {
     if goals.is_empty() || !report.goals.include_branches() {
@@ -129,24 +130,25 @@ fn ask_about(
     let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
     let summary = note(report, goals, proofs);
     StoredProofs::keep(dir, manifest, report)?;
-    write_all(dir, report).map_err(Error::from_source)?;
     Ok(summary)
 }
 
-/// The branches that no input takes, as indices into the sites and their branches.
-fn open_branches(report: &Report) -> Vec<(usize, usize)> {
+/// The branches that no input takes, in the order of the sites.
+fn open_branches(report: &Report) -> Vec<BranchIndex> {
     let sites = report.sites.iter().enumerate();
     sites
-        .flat_map(|(i, site)| site.branches.iter().enumerate().map(move |(j, branch)| ((i, j), branch.status)))
+        .flat_map(|(i, site)| {
+            site.branches.iter().enumerate().map(move |(j, branch)| (BranchIndex { site: i, branch: j }, branch.status))
+        })
         .filter_map(|(place, status)| status.is_untaken().then_some(place))
         .collect()
 }
 
 /// Writes the proofs into the report.
-fn note(report: &mut Report, goals: &[(usize, usize)], proofs: Vec<Proof>) -> Summary {
+fn note(report: &mut Report, goals: &[BranchIndex], proofs: Vec<Proof>) -> Summary {
     let mut summary = Summary { asked: goals.len(), ..Summary::default() };
-    for (&(i, j), proof) in goals.iter().zip(proofs) {
-        let branch = &mut report.sites[i].branches[j];
+    for (at, proof) in goals.iter().zip(proofs) {
+        let branch = &mut report.sites[at.site].branches[at.branch];
         if proof.is_proved() {
             if branch.status == Status::GivenUp {
                 report.branches.given_up = report.branches.given_up.saturating_sub(1);

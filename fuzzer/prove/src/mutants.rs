@@ -143,7 +143,8 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
         has_global_inputs: !report.signature.globals.is_empty(),
         is_closed: false,
         rounds: None,
-        world: World::read(&manifest.linked).filter(|w| w.has_all(units.iter().map(|unit| unit.source.as_path()))),
+        world: World::read(&manifest.settings.linked)
+            .filter(|w| w.has_all(units.iter().map(|unit| unit.source.as_path()))),
         units,
     }
 }

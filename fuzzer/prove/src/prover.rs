@@ -10,7 +10,7 @@ use std::{
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::{Error, at, failed};
 use penfuzz_report::{
-    Report, Site,
+    BranchIndex, Report, Site,
     proof::{Proof, Verdict},
 };
 use penfuzz_system::files::own;
@@ -23,7 +23,7 @@ use super::{
     file_name_part,
     invariants::{ExaminedCandidates, Examiner},
     recorded,
-    slice::{Slice, Translation},
+    slice::{CodeBranch, Slice, Translation},
     solver::Solver,
     translation::{self, TranslationRequest, Unit},
     world::World,
@@ -38,18 +38,18 @@ const ROUNDS: u32 = 4;
 
 /// The sources of a campaign and the options with which they were compiled.
 pub(super) fn units_of(manifest: &Manifest) -> Vec<Unit> {
-    if manifest.sources.is_empty() {
-        return recorded::units(&manifest.linked);
+    if manifest.settings.sources.is_empty() {
+        return recorded::units(&manifest.settings.linked);
     }
-    let mut flags = manifest.flags.clone();
+    let mut flags = manifest.settings.flags.clone();
     if !flags.iter().any(|f| f.starts_with("-O")) {
         flags.insert(0, DEFAULT_LEVEL.to_owned());
     }
     // The proof must be about the code that runs: with this option operations are sites of their own, and fused
     // multiply-adds are split.
-    flags.extend(manifest.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
+    flags.extend(manifest.settings.goals.need_operations().then(|| penfuzz_cc::EXCEPTIONS_FLAG.to_owned()));
     let unit = |source: &PathBuf| Unit { source: source.clone(), flags: flags.clone(), directory: None };
-    manifest.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
+    manifest.settings.sources.iter().filter(|s| !penfuzz_target::program::kind::is_archive(s)).map(unit).collect()
 }
 
 /// Examines branches one after another.
@@ -73,22 +73,22 @@ impl Prover {
     pub(super) fn new(
         (dir, manifest): (&Path, &Manifest),
         report: &Report,
-        goals: &[(usize, usize)],
+        goals: &[BranchIndex],
         paths: Option<String>,
         solvers: Vec<Solver>,
         limits: Limits,
     ) -> Result<Self, Error> {
         let proofs = dir.join(PROOFS);
         own::make_directory(&proofs).map_err(|e| failed(&proofs, "cannot be made", e))?;
-        let sites = || goals.iter().map(|(i, _)| &report.sites[*i]);
+        let sites = || goals.iter().map(|goal| &report.sites[goal.site]);
         let files = sites().map(|s| s.file.as_str()).chain([report.signature.file.as_str()]);
         let units = units_of(manifest);
         let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
-        let world = World::read(&manifest.linked).filter(has_all);
+        let world = World::read(&manifest.settings.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
             let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
                  the section pen_world (--gc-sections); link it again without that option";
-            return Err(at(&manifest.linked, why));
+            return Err(at(&manifest.settings.linked, why));
         }
         let wanted = TranslationRequest {
             units,
@@ -134,7 +134,7 @@ impl Prover {
 
     /// Examines one branch. If a call prevents the proof, retries with the definitions of other sources linked in. If a
     /// loop prevents it, retries with loop invariants, and then looks for a model in the first iterations.
-    pub(super) fn examine(&mut self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
+    pub(super) fn examine(&mut self, report: &Report, place: BranchIndex) -> Result<Proof, Error> {
         let mut proof = self.examine_once(report, place)?;
         let is_in_the_way = |free: &String| free.starts_with("call of ");
         if !self.is_linked() && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
@@ -157,7 +157,7 @@ impl Prover {
     }
 
     /// Looks for a model among executions with few iterations of each loop. Loops leave no free values in this query.
-    fn examine_few_rounds(&mut self, report: &Report, place: (usize, usize)) -> Result<Option<Proof>, Error> {
+    fn examine_few_rounds(&mut self, report: &Report, place: BranchIndex) -> Result<Option<Proof>, Error> {
         if self.few_rounds.is_none() {
             self.wanted.rounds = Some(ROUNDS);
             let found = translation::translate(&self.wanted, self.linked);
@@ -176,7 +176,7 @@ impl Prover {
 
     /// Looks for invariants of the loops that a branch depends on. Returns true if it has found invariants that the
     /// branch's last query did not contain.
-    fn find_invariants(&mut self, report: &Report, place: (usize, usize)) -> Result<bool, Error> {
+    fn find_invariants(&mut self, report: &Report, place: BranchIndex) -> Result<bool, Error> {
         let Ok((translation, slice)) = self.slice(report, place) else { return Ok(false) };
         let candidates = translation.candidates(&slice.goal);
         let known = self.invariants.get(&translation.hash);
@@ -215,7 +215,7 @@ impl Prover {
         Ok(())
     }
 
-    fn examine_once(&self, report: &Report, place: (usize, usize)) -> Result<Proof, Error> {
+    fn examine_once(&self, report: &Report, place: BranchIndex) -> Result<Proof, Error> {
         match self.slice(report, place) {
             Ok((translation, slice)) => self.ask_about(report, place, translation, &slice, ""),
             Err(why) => Ok(Proof::missing(why)),
@@ -226,12 +226,12 @@ impl Prover {
     fn ask_about(
         &self,
         report: &Report,
-        (i, j): (usize, usize),
+        place: BranchIndex,
         translation: &Translation,
         slice: &Slice,
         suffix: &str,
     ) -> Result<Proof, Error> {
-        let site = &report.sites[i];
+        let (site, j) = (&report.sites[place.site], place.branch);
         let code = site.code.as_ref();
         let (number, branch) = code.map_or((0, j), |code| (code.number, code.branches.get(j).copied().unwrap_or(j)));
         let name =
@@ -272,7 +272,7 @@ impl Prover {
     }
 
     /// The translation of the site's function, and the slice of the branch.
-    pub(super) fn slice(&self, report: &Report, place: (usize, usize)) -> Result<(&Translation, Slice), &'static str> {
+    pub(super) fn slice(&self, report: &Report, place: BranchIndex) -> Result<(&Translation, Slice), &'static str> {
         self.slice_of(&self.translations, report, place)
     }
 
@@ -281,16 +281,15 @@ impl Prover {
         &self,
         translations: &'a [Translation],
         report: &Report,
-        (i, j): (usize, usize),
+        place: BranchIndex,
     ) -> Result<(&'a Translation, Slice), &'static str> {
-        let site = &report.sites[i];
-        let code = site.code.as_ref().ok_or("the report is older than proofs")?;
-        let branch = *code.branches.get(j).ok_or("the report is older than proofs")?;
-        let of = |t: &&Translation| t.symbol == code.symbol;
+        let site = &report.sites[place.site];
+        let (symbol, branch) = CodeBranch::of(site, place.branch).ok_or("the report is older than proofs")?;
+        let of = |t: &&Translation| t.symbol == symbol;
         let slices = translations.iter().filter(of).filter_map(|translation| {
             let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
             let held: Vec<_> = held.iter().collect();
-            let slice = translation.slice(&site.kind, (code.number, branch), (site.line, site.column), &held)?;
+            let slice = translation.slice(&site.kind, branch, &held)?;
             Some((translation, slice))
         });
         let mut slices: Vec<_> = slices.collect();

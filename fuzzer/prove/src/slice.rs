@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use penfuzz_report::Site;
+
 use super::models;
 
 /// The first line of each file.
@@ -33,6 +35,30 @@ pub struct Translation {
     facts: HashMap<String, Vec<usize>>,
     /// Candidates for loop invariants.
     pub invariants: Vec<Invariant>,
+}
+
+/// A branch in the compiled code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeBranch {
+    /// The number of its site in the function.
+    pub site: usize,
+    /// Its number at the site.
+    pub branch: usize,
+    /// The line of the site in the source.
+    pub line: u32,
+    /// The column of the site in the source.
+    pub column: u32,
+}
+
+impl CodeBranch {
+    /// The symbol of the function, and the branch with this index among those of the site in a report; `None` if the
+    /// report is older than proofs.
+    #[must_use]
+    pub fn of(site: &Site, index: usize) -> Option<(&str, Self)> {
+        let code = site.code.as_ref()?;
+        let branch = *code.branches.get(index)?;
+        Some((&code.symbol, Self { site: code.number, branch, line: site.line, column: site.column }))
+    }
 }
 
 /// A candidate for a loop invariant: a condition that is true if control does not reach the loop. `NAME_base` is the
@@ -149,28 +175,22 @@ impl Translation {
         Some(())
     }
 
-    /// The slice for a branch of the site with this number; `held` are the loop invariants that hold. `None` unless the
-    /// site is of this kind (as in [`penfuzz_report::Site`]) and at this line and column of the source.
+    /// The slice for a branch; `held` are the loop invariants that hold. `None` unless its site is of this kind (as in
+    /// [`penfuzz_report::Site`]) and at the same place of the source.
     #[must_use]
-    pub fn slice(
-        &self,
-        kind: &str,
-        (site, branch): (usize, usize),
-        place: (u32, u32),
-        held: &[&Invariant],
-    ) -> Option<Slice> {
+    pub fn slice(&self, kind: &str, of: CodeBranch, held: &[&Invariant]) -> Option<Slice> {
         let word = match kind {
             "comparison" => "side",
             "operation" => "raise",
             "loop" => "rounds",
             _ => "site",
         };
-        self.is_at(site, place).then(|| self.lines_for(format!("{word}_{site}_{branch}"), held))?
+        self.has(of).then(|| self.lines_for(format!("{word}_{}_{}", of.site, of.branch), held))?
     }
 
-    /// Returns true if the site with this number is at this line and column of the source.
-    pub(super) fn is_at(&self, site: usize, place: (u32, u32)) -> bool {
-        self.sites.get(&site) == Some(&place)
+    /// Returns true if the site of the branch is at the same place of the source.
+    pub(super) fn has(&self, branch: CodeBranch) -> bool {
+        self.sites.get(&branch.site) == Some(&(branch.line, branch.column))
     }
 
     /// The lines that a condition depends on; `held` are the loop invariants that hold. `None` if a name in the
@@ -261,15 +281,20 @@ mod tests {
 ; end
 ";
 
+    /// A branch of a site in column 9.
+    fn at(site: usize, branch: usize, line: u32) -> CodeBranch {
+        CodeBranch { site, branch, line, column: 9 }
+    }
+
     #[test]
     fn slice_has_only_the_lines_of_its_branch() {
         let all = Translation::read(FILE).unwrap();
         assert_eq!((all.symbol.as_str(), all.hash.as_str(), all.assumptions.len()), ("f", "00ff", 1));
-        let slice = all.slice("branch", (0, 0), (7, 9), &[]).unwrap();
+        let slice = all.slice("branch", at(0, 0, 7), &[]).unwrap();
         assert_eq!(slice.lines.len(), 4, "{slice:?}");
         assert!(slice.free.is_empty());
         assert_eq!(slice.arguments, ["arg0"]);
-        let slice = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
+        let slice = all.slice("branch", at(0, 1, 7), &[]).unwrap();
         assert_eq!(slice.free, ["loop at line 3"]);
         assert!(slice.lines.iter().any(|l| l.starts_with("(assert (or u2 v1))")), "facts of free values: {slice:?}");
         assert_eq!(slice.lines.len(), 5, "{slice:?}");
@@ -288,20 +313,20 @@ mod tests {
             [&Invariant { name: "inv1".into(), of: "u2".into(), r#loop: 4, text: "n is at least 0".into() }]
         );
         assert!(all.candidates("site_0_0").is_empty(), "this branch does not depend on the value");
-        let without = all.slice("branch", (0, 1), (7, 9), &[]).unwrap();
-        let with = all.slice("branch", (0, 1), (7, 9), &found).unwrap();
+        let without = all.slice("branch", at(0, 1, 7), &[]).unwrap();
+        let with = all.slice("branch", at(0, 1, 7), &found).unwrap();
         assert_eq!(with.lines.last().unwrap(), "(assert inv1) ; invariant: n is at least 0");
         assert!(with.lines.iter().any(|l| l.starts_with("(define-fun v3 ")), "what the fact needs: {with:?}");
         assert!(!without.lines.iter().any(|l| l.contains("inv1")), "{without:?}");
-        assert_eq!(all.slice("branch", (0, 0), (7, 9), &found), all.slice("branch", (0, 0), (7, 9), &[]));
+        assert_eq!(all.slice("branch", at(0, 0, 7), &found), all.slice("branch", at(0, 0, 7), &[]));
     }
 
     #[test]
     fn another_place_or_a_cut_file_is_refused() {
         let all = Translation::read(FILE).unwrap();
-        assert_eq!(all.slice("branch", (0, 0), (8, 9), &[]), None);
-        assert_eq!(all.slice("branch", (1, 0), (7, 9), &[]), None);
-        assert_eq!(all.slice("comparison", (0, 0), (7, 9), &[]), None, "a site of another kind at the same place");
+        assert_eq!(all.slice("branch", at(0, 0, 8), &[]), None);
+        assert_eq!(all.slice("branch", at(1, 0, 7), &[]), None);
+        assert_eq!(all.slice("comparison", at(0, 0, 7), &[]), None, "a site of another kind at the same place");
         assert!(Translation::read(FILE.strip_suffix("; end\n").unwrap()).is_none());
         assert!(Translation::read("").is_none());
     }

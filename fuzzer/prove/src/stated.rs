@@ -5,7 +5,7 @@ use std::path::Path;
 
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::Error;
-use penfuzz_report::{Report, Site, proof::Proof};
+use penfuzz_report::{BranchIndex, Report, Site, proof::Proof};
 use penfuzz_system::files::foreign;
 use penfuzz_target::{hash::of_bytes, program::Target};
 use serde::{Deserialize, Serialize};
@@ -63,9 +63,9 @@ impl StoredProofs {
     /// The verdicts in a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let stated = |(i, j): (usize, usize)| {
-            let site = &report.sites[i];
-            Some((Place::of(site, j)?, site.branches[j].proof.clone()?))
+        let stated = |at: BranchIndex| {
+            let place = Place::of(&report.sites[at.site], at.branch)?;
+            Some((place, report.branch(at).proof.clone()?))
         };
         Self { branches: open_branches(report).into_iter().filter_map(stated).collect(), ..Self::default() }
     }
@@ -112,7 +112,7 @@ impl StoredProofs {
             for (j, branch) in site.branches.iter().enumerate() {
                 let Some(proof) = Place::of(site, j).and_then(|place| self.about(&place)) else { continue };
                 if branch.status.is_untaken() {
-                    goals.push((i, j));
+                    goals.push(BranchIndex { site: i, branch: j });
                     proofs.push(proof.clone());
                 } else if proof.is_proved() {
                     faults.push(format!("{}:{}:{} {}", site.file, site.line, site.column, branch.outcome));
@@ -129,6 +129,6 @@ impl StoredProofs {
 }
 
 fn code_of(manifest: &Manifest) -> Option<String> {
-    let bytes = foreign::read(&manifest.linked, LONGEST_TARGET).ok()?;
+    let bytes = foreign::read(&manifest.settings.linked, LONGEST_TARGET).ok()?;
     Some(format!("{:016x}", of_bytes(&bytes)))
 }

@@ -13,7 +13,7 @@ use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_engine::saturation::VectorGoals;
 use penfuzz_error::Error;
 use penfuzz_report::{
-    Report,
+    BranchIndex, Report,
     decisions::{self, Decision, Infeasible},
     proof::Proof,
 };
@@ -21,15 +21,15 @@ use penfuzz_target::program::Target;
 
 use super::{
     Limits, Prover, file_name_part,
-    slice::{Slice, Translation},
+    slice::{CodeBranch, Slice, Translation},
     solver,
 };
 
 /// Maximum number of vectors of one decision that are examined.
 const VECTORS: usize = 64;
 
-/// The place in the report (indices of site and branch) of each branch, by the branch's index in the target.
-pub type Places = HashMap<u32, (usize, usize)>;
+/// The place in the report of each branch, by the branch's index in the target.
+pub type Places = HashMap<u32, BranchIndex>;
 
 /// Branches, in the order in which an execution has to take them.
 #[derive(Debug)]
@@ -48,9 +48,6 @@ pub enum Kind {
     /// They are all branches that the function under test takes from its entry to the last of them.
     Path,
 }
-
-/// A branch in the compiled code: the number of its site, its number there, and the line and column of the site.
-type CodeBranch = (usize, usize, (u32, u32));
 
 /// Finds out for each question whether an execution can take its branches together. The result is `None` for questions
 /// that were not examined.
@@ -90,17 +87,14 @@ pub fn examine(
 }
 
 /// The places of `branches`; `None` if one has no place, or if there are no branches.
-pub(super) fn places_of(places: &Places, branches: &[u32]) -> Option<Vec<(usize, usize)>> {
+pub(super) fn places_of(places: &Places, branches: &[u32]) -> Option<Vec<BranchIndex>> {
     let all: Option<Vec<_>> = branches.iter().map(|b| places.get(b).copied()).collect();
     all.filter(|all| !all.is_empty())
 }
 
 /// The symbol of the function that contains all these branches, and the branches in its code.
-fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, Vec<CodeBranch>), &'static str> {
-    let of = |(i, j): &(usize, usize)| {
-        let (site, code) = (&report.sites[*i], report.sites[*i].code.as_ref()?);
-        Some((code.symbol.as_str(), (code.number, *code.branches.get(*j)?, (site.line, site.column))))
-    };
+fn coded<'a>(report: &'a Report, places: &[BranchIndex]) -> Result<(&'a str, Vec<CodeBranch>), &'static str> {
+    let of = |at: &BranchIndex| CodeBranch::of(&report.sites[at.site], at.branch);
     let branches: Vec<_> = places.iter().map(of).collect::<Option<_>>().ok_or("the report is older than proofs")?;
     let symbol = branches.first().ok_or("no branches")?.0;
     if branches.iter().any(|(other, _)| *other != symbol) {
@@ -111,7 +105,7 @@ fn coded<'a>(report: &'a Report, places: &[(usize, usize)]) -> Result<(&'a str, 
 
 /// The lines of [`super::translation::TranslationRequest::paths`] for the paths of these questions; the number of a
 /// path is its index.
-pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, usize)>>]) -> String {
+pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<BranchIndex>>]) -> String {
     let mut lines = String::new();
     for (number, places) in questions.iter().enumerate() {
         let Some((symbol, branches)) = places.as_ref().and_then(|places| coded(report, places).ok()) else { continue };
@@ -119,7 +113,7 @@ pub(super) fn lines_of_paths(report: &Report, questions: &[Option<Vec<(usize, us
             continue;
         }
         let _ = write!(lines, "{symbol} {number}");
-        for (site, branch, _) in branches {
+        for CodeBranch { site, branch, .. } in branches {
             let _ = write!(lines, " {site}:{branch}");
         }
         lines.push('\n');
@@ -131,10 +125,11 @@ impl Translation {
     /// The slice for branches that are taken in one iteration of the same loops, or for the path with number `path` and
     /// these branches.
     fn together(&self, path: Option<usize>, branches: &[CodeBranch]) -> Option<Slice> {
-        if self.is_recursive || !branches.iter().all(|(site, _, place)| self.is_at(*site, *place)) {
+        if self.is_recursive || !branches.iter().all(|branch| self.has(*branch)) {
             return None;
         }
-        let names: Vec<_> = branches.iter().map(|(site, branch, _)| format!("site_{site}_{branch}")).collect();
+        let names: Vec<_> =
+            branches.iter().map(|CodeBranch { site, branch, .. }| format!("site_{site}_{branch}")).collect();
         let goal = path.map_or_else(|| format!("(and true {})", names.join(" ")), |number| format!("path_{number}"));
         self.lines_for(goal, &[])
     }
@@ -146,7 +141,7 @@ impl Prover {
     fn examine_together(
         &mut self,
         report: &Report,
-        places: &[(usize, usize)],
+        places: &[BranchIndex],
         path: Option<usize>,
         name: &str,
     ) -> Result<Proof, Error> {
@@ -162,7 +157,7 @@ impl Prover {
     fn examine_together_once(
         &self,
         report: &Report,
-        places: &[(usize, usize)],
+        places: &[BranchIndex],
         path: Option<usize>,
         name: &str,
     ) -> Result<Proof, Error> {
@@ -174,14 +169,19 @@ impl Prover {
             Ok(found) => found,
             Err(why) => return Ok(Proof::missing(why)),
         };
-        let outcome = |(i, j): &(usize, usize)| {
-            let site = &report.sites[*i];
-            format!("{} at {}:{}", site.branches[*j].outcome, site.line, site.column)
+        let outcome = |at: &BranchIndex| {
+            let site = &report.sites[at.site];
+            format!("{} at {}:{}", report.branch(*at).outcome, site.line, site.column)
         };
         let outcomes: Vec<_> = places.iter().map(outcome).collect();
-        let site = &report.sites[places[0].0];
-        let name =
-            format!("{}.{}-{}.{}-{name}.smt2", file_name_part(&site.function), site.line, site.column, branches[0].0);
+        let site = &report.sites[places[0].site];
+        let name = format!(
+            "{}.{}-{}.{}-{name}.smt2",
+            file_name_part(&site.function),
+            site.line,
+            site.column,
+            branches[0].site
+        );
         self.ask_as(report, (site, &outcomes.join(", ")), translation, &slice, &name)
     }
 
@@ -201,7 +201,7 @@ impl Prover {
     }
 
     /// The slice for the path with this number and these branches; `None` if it has no translation.
-    pub(super) fn path(&self, report: &Report, number: usize, places: &[(usize, usize)]) -> Option<Slice> {
+    pub(super) fn path(&self, report: &Report, number: usize, places: &[BranchIndex]) -> Option<Slice> {
         let (symbol, branches) = coded(report, places).ok()?;
         Some(self.slice_of_all(symbol, Some(number), &branches).ok()?.1)
     }
@@ -226,7 +226,7 @@ pub fn vectors(
             continue;
         };
         let conditions = site.decision.iter().flat_map(|d| &d.conditions);
-        let sites: Vec<_> = conditions.map(|c| places.get(&(first(c.site) as u32)).map(|p| p.0)).collect();
+        let sites: Vec<_> = conditions.map(|c| places.get(&(first(c.site) as u32)).map(|p| p.site)).collect();
         let is_same = |d: &Decision| d.conditions.iter().map(|c| c.site).eq(sites.iter().copied());
         let Some(number) = report.decisions.iter().position(is_same) else { continue };
         let decision = &report.decisions[number];

@@ -8,7 +8,7 @@ use penfuzz_mutators::view::Kind;
 use super::{
     arg::Arg,
     literal,
-    model::{Branch, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test},
+    model::{Branch, BranchIndex, Branches, Finding, Parameter, Report, SCHEMA, Signature, Site, Status, Test},
 };
 
 /// The path of [`SOURCE`] in the report.
@@ -180,7 +180,7 @@ fn tests() -> Vec<Test> {
     let test = |id: u32, args, covers: &[(usize, usize)]| Test {
         file: format!("queue/id:{id:06}"),
         args,
-        covers: covers.to_vec(),
+        covers: covers.iter().copied().map(BranchIndex::from).collect(),
         ..Test::default()
     };
     vec![

@@ -1,7 +1,7 @@
 //! Validates a `report.json` that was read: rejects numbers that contradict each other, or that would overflow in the
 //! texts.
 
-use super::model::Report;
+use super::model::{BranchIndex, Report};
 
 /// The largest line, column, count of branches or size of a structure: that of a C `int`.
 const MAX_INT: usize = i32::MAX as usize;
@@ -54,9 +54,8 @@ fn sites(report: &Report) -> Option<String> {
 }
 
 fn tests(report: &Report) -> Option<String> {
-    let is_known =
-        |(site, branch): &&(usize, usize)| report.sites.get(*site).is_some_and(|s| *branch < s.branches.len());
-    let (site, branch) = report.tests.iter().flat_map(|t| &t.covers).find(|place| !is_known(place))?;
+    let is_known = |at: &&BranchIndex| report.sites.get(at.site).is_some_and(|s| at.branch < s.branches.len());
+    let BranchIndex { site, branch } = report.tests.iter().flat_map(|t| &t.covers).find(|place| !is_known(place))?;
     Some(format!("a test covers branch {branch} of site {site}, which is not among the sites"))
 }
 
@@ -64,7 +63,7 @@ fn tests(report: &Report) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use super::super::{example, json};
+    use super::super::{example, json, model::BranchIndex};
 
     #[test]
     fn invalid_values_are_reported() {
@@ -75,7 +74,10 @@ mod tests {
         };
         for (error, text) in [
             (parse(&|r| r.branches.covered = 1000), "1000 branches are `covered`"),
-            (parse(&|r| r.tests[0].covers = vec![(99, 0)]), "a test covers branch 0 of site 99"),
+            (
+                parse(&|r| r.tests[0].covers = vec![BranchIndex { site: 99, branch: 0 }]),
+                "a test covers branch 0 of site 99",
+            ),
             (parse(&|r| r.seconds = -1.0), "the search took -1 s"),
         ] {
             assert!(error.contains("dir/report.json") && error.contains(text), "{error}");

@@ -11,7 +11,7 @@ use penfuzz_system::console::shown;
 
 use super::{
     c_text::{call, decimals},
-    model::{Finding, Report, Test},
+    model::{Finding, ProvedBranch, Report, Test},
     source_root::SourceRoot,
     uncovered::{decimal_call, place},
 };
@@ -147,7 +147,7 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
         case(&format!("{kind}: {what}"), Some(problem(report, kind, &what, finding)))
     };
     let tests = report.tests.iter().enumerate().map(test);
-    let proofs = report.proved().map(|(site, branch, proof)| {
+    let proofs = report.proved().map(|ProvedBranch { site, branch, proof }| {
         case(&format!("proof: {} {} is unreachable ({})", place(site), branch.outcome, proof.file), None)
     });
     let crashes = report.crashes.iter().map(|f| finding("crash", f));

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use penfuzz_system::console::shown;
 
-use super::model::{Branch, Report, Site, Status};
+use super::model::{Branch, BranchIndex, Report, Site, Status};
 
 /// The text of the tracefile: one record per source file, files by name, lines ascending.
 #[must_use]
@@ -42,7 +42,7 @@ fn taken_by_tests(report: &Report) -> Vec<Vec<usize>> {
     let covered = |b: &Branch| usize::from(matches!(b.status, Status::Covered | Status::Saturated));
     let floor = |site: &Site| site.branches.iter().map(covered).collect::<Vec<_>>();
     let mut counts: Vec<_> = report.sites.iter().map(|s| vec![0; s.branches.len()]).collect();
-    for &(site, branch) in report.tests.iter().flat_map(|t| &t.covers) {
+    for &BranchIndex { site, branch } in report.tests.iter().flat_map(|t| &t.covers) {
         if let Some(count) = counts.get_mut(site).and_then(|c: &mut Vec<usize>| c.get_mut(branch)) {
             *count += 1;
         }

@@ -164,9 +164,53 @@ impl Report {
     }
 
     /// Returns the branches that are proved unreachable, in the order of the sites.
-    pub fn proved(&self) -> impl Iterator<Item = (&Site, &Branch, &Proof)> {
+    pub fn proved(&self) -> impl Iterator<Item = ProvedBranch<'_>> {
         let all = self.sites.iter().flat_map(|s| s.branches.iter().map(move |b| (s, b)));
-        all.filter_map(|(s, b)| Some((s, b, b.proof.as_ref().filter(|p| p.is_proved())?)))
+        all.filter_map(|(site, branch)| {
+            Some(ProvedBranch { site, branch, proof: branch.proof.as_ref().filter(|p| p.is_proved())? })
+        })
+    }
+
+    /// The branch with these indices.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn branch(&self, index: BranchIndex) -> &Branch {
+        &self.sites[index.site].branches[index.branch]
+    }
+}
+
+/// A branch that is proved unreachable.
+#[derive(Debug, Clone, Copy)]
+pub struct ProvedBranch<'a> {
+    /// Its site.
+    pub site: &'a Site,
+    /// The branch.
+    pub branch: &'a Branch,
+    /// The proof.
+    pub proof: &'a Proof,
+}
+
+/// A branch of a report. As JSON it is an array `[site, branch]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(usize, usize)", into = "(usize, usize)")]
+pub struct BranchIndex {
+    /// The index of its site in the report's `sites`.
+    pub site: usize,
+    /// Its index in the site's `branches`.
+    pub branch: usize,
+}
+
+impl From<(usize, usize)> for BranchIndex {
+    fn from((site, branch): (usize, usize)) -> Self {
+        Self { site, branch }
+    }
+}
+
+impl From<BranchIndex> for (usize, usize) {
+    fn from(index: BranchIndex) -> Self {
+        (index.site, index.branch)
     }
 }
 
@@ -301,7 +345,7 @@ pub struct Site {
     /// If no input executes it: the closest branch of an executed condition, counted in conditionals between them, as
     /// indices `[site, branch]` into `sites`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<(usize, usize)>,
+    pub waits_for: Option<BranchIndex>,
     /// Its number in the compiled code; `None` in a report that an older penfuzz wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
@@ -410,7 +454,7 @@ pub struct Test {
     /// The arguments, simplified while they cover the branches that no other test covers.
     pub args: Vec<Arg>,
     /// The branches it covers, as indices `[site, branch]` into `sites`.
-    pub covers: Vec<(usize, usize)>,
+    pub covers: Vec<BranchIndex>,
     /// How the test ends the process; `None` if the function returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<End>,

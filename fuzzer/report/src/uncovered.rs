@@ -5,7 +5,7 @@ use penfuzz_abi::side;
 use super::{
     arg::Arg,
     format::count,
-    model::{Branch, Branches, Report, Site, Status},
+    model::{Branch, BranchIndex, Branches, Report, Site, Status},
     proof::Verdict,
     words::Words,
 };
@@ -130,8 +130,8 @@ fn unchanged(branch: &Branch) -> String {
 
 /// The condition, and its outcome, for which the branches of `site` wait.
 pub(super) fn awaited_branch<'a>(report: &'a Report, site: &Site) -> Option<(&'a Site, &'a str)> {
-    let (from, branch) = site.waits_for?;
-    let from = report.sites.get(from)?;
+    let BranchIndex { site, branch } = site.waits_for?;
+    let from = report.sites.get(site)?;
     Some((from, &from.branches.get(branch)?.outcome))
 }
 

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_directory::{output::trust::Trusted, replay::session::silence};
+use penfuzz_directory::{
+    output::{reports::update, trust::Trusted},
+    replay::session::silence,
+};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::{Error, at};
 use penfuzz_questions::exceptions;
@@ -49,7 +52,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut done = fuzz::campaign(&args.fuzz, goals)?;
     // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
-    exceptions::complete(&done.dir, &campaign, &mut done.report)?;
+    update(&done.dir, &mut done.report, |report| exceptions::complete(&done.dir, &campaign, report))?;
     if args.fuzz.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.fuzz.quiet {

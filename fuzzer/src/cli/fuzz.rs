@@ -7,7 +7,8 @@ use std::{
 };
 
 use clap::builder::PossibleValuesParser;
-use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, watch::Monitor};
+use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, RunOptions, watch::Monitor};
+use penfuzz_directory::output::{manifest::Settings, reports::update};
 use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
     stages::{SearchKind, paper},
@@ -150,6 +151,31 @@ impl Args {
         Ok(text.lines().filter_map(first).collect())
     }
 
+    /// The options of this run.
+    fn to_run_options(&self, goals: Goals) -> Result<RunOptions, Error> {
+        Ok(RunOptions {
+            out: self.output.clone(),
+            seeds: self.input.clone(),
+            fresh: self.fresh,
+            seed: self.seed,
+            max_time: self.max_time,
+            max_evals: self.max_evals,
+            search: self.search,
+            minimizer: self.minimizer.clone(),
+            n_start: self.n_start,
+            n_iter: self.n_iter,
+            ulp: self.ulp,
+            test_format: self.test_format,
+            requirements: self.tags()?,
+            sync: self.sync.clone(),
+            monitors: self.monitors.clone(),
+            quiet: self.quiet,
+            farm: self.farm.to_options(),
+            proofs: self.proofs.to_options(goals),
+            ..RunOptions::default()
+        })
+    }
+
     /// The criteria, ascending and without duplicates.
     fn criteria(&self) -> Vec<Criterion> {
         let mut all = if self.criterion.is_empty() { vec![Criterion::Branch] } else { self.criterion.clone() };
@@ -290,46 +316,25 @@ pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
         return Err(Error::from_source(Unusable("--criterion is for campaigns on branches only".to_owned())));
     }
     let linked = args.target.link(goals)?;
+    let settings = args.target.settings(&linked, goals)?;
     let options = Options {
-        target: args.target.path()?.clone(),
-        linked: linked.file,
-        sources: linked.sources,
-        compilations: linked.compilations,
-        flags: args.target.flags(),
-        libs: [args.target.libs.clone(), linked.libs].concat(),
+        settings: Settings {
+            libs: [settings.libs, linked.libs].concat(),
+            criteria: args.criteria(),
+            timeout: args.timeout.as_secs_f64(),
+            fuel: args.fuel,
+            memory_limit: args.memory_limit,
+            allow: args.allow.clone(),
+            ..settings
+        },
         function: args.target.function.clone(),
-        out: args.output.clone(),
-        seeds: args.input.clone(),
-        fresh: args.fresh,
-        seed: args.seed,
-        max_time: args.max_time,
-        max_evals: args.max_evals,
-        timeout: args.timeout,
-        fuel: args.fuel,
-        memory_limit: args.memory_limit,
-        allow: args.allow.clone(),
-        search: args.search,
-        minimizer: args.minimizer.clone(),
-        n_start: args.n_start,
-        n_iter: args.n_iter,
-        rounding: args.target.rounding,
-        args: args.target.args.clone(),
-        calls: args.target.calls.calls(),
-        ulp: args.ulp,
-        test_format: args.test_format,
-        goals,
-        criteria: args.criteria(),
-        requirements: args.tags()?,
         scope: args.scope,
-        sync: args.sync.clone(),
-        monitors: args.monitors.clone(),
-        quiet: args.quiet,
-        farm: args.farm.to_options(),
-        hints: Vec::new(),
-        patience: None,
-        proofs: args.proofs.to_options(goals),
+        compilations: linked.compilations,
+        run: args.to_run_options(goals)?,
     };
     let mut done = campaign::run(&paths::reserve_half_of_budget(options.clone()))?;
-    paths::complete(&done.dir, &mut done.report, &options)?;
+    let Finished { dir, report, .. } = &mut done;
+    update(dir, report, |report| paths::complete(dir, report, &options))?;
+    update(dir, report, |report| paths::prove(dir, report, &options))?;
     Ok(done)
 }

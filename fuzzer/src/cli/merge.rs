@@ -6,10 +6,8 @@ use penfuzz_campaign::{
     Options,
     corpus::merge::{self, Merger},
 };
-use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::Error;
-use penfuzz_executor::evaluator::EvaluationLimits;
 use penfuzz_system::{errln, outln};
 use penfuzz_target::program::Rounding;
 
@@ -94,30 +92,8 @@ impl Args {
             calls: self.calls.clone(),
         };
         let linked = args.link(Goals::Branches)?;
-        let limits = EvaluationLimits::default();
-        let nothing = Manifest {
-            schema: penfuzz_directory::output::manifest::SCHEMA,
-            target: target.display().to_string(),
-            linked: linked.file,
-            sources: linked.sources,
-            flags: args.flags(),
-            libs: args.libs.clone(),
-            function: String::new(),
-            symbol: String::new(),
-            rounding: self.rounding,
-            args: self.statements.clone(),
-            sequence: self.calls.calls(),
-            sizes: None,
-            goals: Goals::Branches,
-            criteria: Vec::new(),
-            scope: ScopeKind::Function,
-            timeout: limits.timeout.as_secs_f64(),
-            fuel: limits.fuel,
-            memory_limit: limits.memory,
-            allow: Vec::new(),
-            fingerprint: String::new(),
-        };
-        Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..Options::resuming(&nothing) }))
+        let settings = args.settings(&linked, Goals::Branches)?;
+        Ok(Some(Options { function: self.function.clone(), scope: self.scope, ..Options::new(settings) }))
     }
 }
 

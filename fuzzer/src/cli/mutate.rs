@@ -10,7 +10,7 @@ use penfuzz_accuracy::{
     fpcore,
     specification::{self, Specification},
 };
-use penfuzz_directory::output::{manifest, trust::Trusted};
+use penfuzz_directory::output::{manifest, reports::update, trust::Trusted};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
 use penfuzz_prove::Limits;
@@ -135,7 +135,7 @@ fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> 
         proofs: args.fuzz.proofs.are_wanted().then_some(limits),
         scope: args.fuzz.scope,
     };
-    mutation::complete(dir, campaign, report, &how)?;
+    update(dir, report, |report| mutation::complete(dir, campaign, report, &how))?;
     if args.fuzz.json {
         console::out_json(&json::to_string(report));
     } else if let Some(mutation) = report.mutation.as_ref().filter(|_| !args.fuzz.quiet) {

@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::Path, time::Duration};
 
 use penfuzz_campaign::{Options, Proofs, models};
-use penfuzz_directory::output::{manifest, trust::Trusted};
+use penfuzz_directory::output::{manifest, reports::update, trust::Trusted};
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, Limits, solver};
 use penfuzz_questions::paths;
@@ -119,7 +119,7 @@ const MOST_FOUND: usize = 64;
 fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> {
     let campaign = Trusted::read(dir, args.trust.trust)?;
     for round in 0..MOST_FOUND {
-        if !prove::exhaustion::complete(dir, &campaign, report, args.exhaust_time)? {
+        if !update(dir, report, |report| prove::exhaustion::complete(dir, &campaign, report, args.exhaust_time))? {
             return Ok(round > 0);
         }
         try_models(dir, &campaign, report)?;
@@ -130,14 +130,18 @@ fn exhaust(dir: &Path, args: &Args, report: &mut Report) -> Result<bool, Error> 
 /// Runs the proofs for the goals of the campaign's criteria that no test has. If a campaign has continued from models,
 /// its paths are lost and are completed again.
 fn prove_criteria(dir: &Path, trust: bool, limits: Limits, report: &mut Report) -> Result<(), Error> {
-    let how = Options { proofs: Proofs::Within(limits), ..Options::resuming(Trusted::read(dir, trust)?.manifest()) };
+    let mut how = Options::resuming(Trusted::read(dir, trust)?.manifest());
+    how.run.proofs = Proofs::Within(limits);
     let is_lost = |c: &Criterion| c.concerns_branch_order() && !report.criteria.contains_key(c.name());
-    let ask = if how.criteria.iter().any(is_lost) { paths::complete } else { paths::prove };
-    ask(dir, report, &how)
+    if how.settings.criteria.iter().any(is_lost) {
+        update(dir, report, |report| paths::complete(dir, report, &how))?;
+    }
+    update(dir, report, |report| paths::prove(dir, report, &how))
 }
 
 fn try_models(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
-    for fault in models::try_all(&Options::resuming(campaign.manifest()), dir, report)? {
+    let options = Options::resuming(campaign.manifest());
+    for fault in update(dir, report, |report| models::try_all(&options, dir, report))? {
         errln!("penfuzz: {fault}");
     }
     Ok(())
@@ -167,7 +171,7 @@ fn of_campaign(dir: &Path, trust: bool, limits: Limits, keep: bool) -> Result<Re
     if keep && report.proved().next().is_some() {
         return Ok(report);
     }
-    let done = prove::complete(dir, campaign.manifest(), &mut report, limits)?;
+    let done = update(dir, &mut report, |report| prove::complete(dir, campaign.manifest(), report, limits))?;
     try_models(dir, &campaign, &mut report)?;
     if done.asked == 0 && report.criteria.values().all(|c| c.covered == c.total) {
         errln!("penfuzz: every branch is taken by an input: nothing is left to prove");

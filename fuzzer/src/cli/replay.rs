@@ -145,14 +145,14 @@ impl Subject {
         let campaign = Trusted::read(dir, args.trust.trust)?;
         let manifest = campaign.manifest();
         Ok(Self {
-            name: PathBuf::from(&manifest.target),
+            name: manifest.settings.target.clone(),
             file: session::link_again(&campaign)?,
             function: Some(args.target.function.clone().unwrap_or_else(|| manifest.symbol.clone())),
-            rounding: manifest.rounding,
-            args: manifest.args.clone(),
-            calls: manifest.sequence.clone(),
+            rounding: manifest.settings.rounding,
+            args: manifest.settings.args.clone(),
+            calls: manifest.settings.calls.clone(),
             sizes: manifest.sizes.clone().filter(|_| args.target.function.is_none()),
-            limits: args.limits.limits_or(manifest.limits()),
+            limits: args.limits.limits_or(manifest.settings.limits()),
             inputs: [&[first.to_path_buf()], &args.inputs[..]].concat(),
         })
     }

@@ -40,9 +40,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let mut report = json::read(&args.dir.join(json::FILE)).map_err(Error::from_source)?;
     if report.goals.are_exceptions() && report.exceptions.is_none() {
         examine(args, &mut report)?;
-    } else {
-        write_all(&args.dir, &report).map_err(Error::from_source)?;
     }
+    write_all(&args.dir, &report).map_err(Error::from_source)?;
     if args.json {
         console::out_json(&json::to_string(&report));
     } else if report.exceptions.is_some() {
@@ -61,7 +60,7 @@ fn examine(args: &Args, report: &mut Report) -> Result<(), Error> {
         Ok(campaign) => exceptions::complete(&args.dir, &campaign, report),
         Err(e) if Untrusted::is_cause_of(&e) => {
             penfuzz_system::errln!("penfuzz: the finds are not examined: {e}");
-            write_all(&args.dir, report).map_err(Error::from_source)
+            Ok(())
         }
         Err(e) => Err(e),
     }

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use penfuzz_abi::names::single_colons;
 use penfuzz_cc::ASSUME_FLAG;
 use penfuzz_compile::{Recipe, interruptible::build};
-use penfuzz_directory::rendering::linked::{self, BuildRecord};
+use penfuzz_directory::{
+    output::manifest::Settings,
+    rendering::linked::{self, BuildRecord},
+};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
-use penfuzz_report::Compilation;
+use penfuzz_executor::evaluator::EvaluationLimits;
+use penfuzz_report::{Compilation, criterion::Criterion};
 use penfuzz_system::files::{destination::Unusable, foreign};
 use penfuzz_target::{
     inputs::Calls,
@@ -153,6 +157,27 @@ impl TargetArgs {
             .then(penfuzz_cc::include_directory)?
             .ok()
             .map(|d| format!("-I{}", d.display()))
+    }
+
+    /// The settings of a campaign on the target, which is `linked`; criteria and limits are the defaults.
+    pub fn settings(&self, linked: &Linked, goals: Goals) -> Result<Settings, Error> {
+        let limits = EvaluationLimits::default();
+        Ok(Settings {
+            target: self.path()?.clone(),
+            linked: linked.file.clone(),
+            sources: linked.sources.clone(),
+            flags: self.flags(),
+            libs: self.libs.clone(),
+            rounding: self.rounding,
+            args: self.args.clone(),
+            calls: self.calls.calls(),
+            goals,
+            criteria: vec![Criterion::Branch],
+            timeout: limits.timeout.as_secs_f64(),
+            fuel: limits.fuel,
+            memory_limit: limits.memory,
+            allow: Vec::new(),
+        })
     }
 
     /// Compiles and links the target if it is source.

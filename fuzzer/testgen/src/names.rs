@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use penfuzz_report::{
+    BranchIndex,
     c_text::identifier,
     model::{Report, Test},
 };
@@ -12,7 +13,7 @@ use super::cases::Ending;
 /// Names the tests of a report in order.
 pub(super) struct Names<'a> {
     report: &'a Report,
-    covered: BTreeSet<(usize, usize)>,
+    covered: BTreeSet<BranchIndex>,
     number: usize,
 }
 
@@ -29,14 +30,14 @@ impl<'a> Names<'a> {
         let what = match ending {
             Ending::Exit(status) => format!("exit_{status}"),
             Ending::Signal { name, .. } => name.to_lowercase(),
-            Ending::Return => first.map_or_else(String::new, |(site, branch)| self.branch(site, branch)),
+            Ending::Return => first.map_or_else(String::new, |at| self.branch(at)),
         };
         tidy(&format!("{}_{}_{what}", identifier(&self.report.function), self.number))
     }
 
-    fn branch(&self, site: usize, branch: usize) -> String {
-        let Some(site) = self.report.sites.get(site) else { return String::new() };
-        let outcome = site.branches.get(branch).map_or("", |b| b.outcome.as_str());
+    fn branch(&self, at: BranchIndex) -> String {
+        let Some(site) = self.report.sites.get(at.site) else { return String::new() };
+        let outcome = site.branches.get(at.branch).map_or("", |b| b.outcome.as_str());
         // A switch branch may have many case values.
         let outcome: String = outcome.chars().take(30).collect();
         format!("line_{}_{}", site.line, identifier(&outcome.replace('-', "minus_")))

@@ -83,7 +83,16 @@ fn parabola((a, fa): (f64, f64), (b, fb): (f64, f64), (c, fc): (f64, f64)) -> f6
     b - ((b - c) * right - (b - a) * left) / (2.0 * (right - left))
 }
 
-/// The abscissa and the cost of a minimum within the bracket, by Brent's method.
+/// A minimum of a function of one variable.
+#[derive(Debug, Clone, Copy)]
+pub struct Minimum {
+    /// The abscissa.
+    pub x: f64,
+    /// The cost there.
+    pub cost: f64,
+}
+
+/// A minimum within the bracket, by Brent's method.
 ///
 /// Ends at the relative tolerance `tolerance` of the abscissa, after `max_iterations` evaluations, or at once if the
 /// midpoint of the bracket is not finite. `cost` must not return NaN.
@@ -95,7 +104,7 @@ pub fn brent<E>(
     bracket: Bracket,
     tolerance: f64,
     max_iterations: u32,
-) -> Result<(f64, f64), E> {
+) -> Result<Minimum, E> {
     let (mut low, mut high) = (bracket.a.min(bracket.c), bracket.a.max(bracket.c));
     let (mut x, mut fx) = (bracket.b, bracket.cost);
     let (mut w, mut fw, mut v, mut fv) = (x, fx, x, fx);
@@ -138,7 +147,7 @@ pub fn brent<E>(
             }
         }
     }
-    Ok((x, fx))
+    Ok(Minimum { x, cost: fx })
 }
 
 #[cfg(test)]
@@ -150,8 +159,8 @@ mod tests {
     fn minimum(f: impl Fn(f64) -> f64) -> f64 {
         let mut cost = |t| Ok::<_, Infallible>(f(t));
         let Ok(found) = bracket(&mut cost, 1.0);
-        let Ok((t, _)) = brent(&mut cost, found, 1e-8, 200);
-        t
+        let Ok(found) = brent(&mut cost, found, 1e-8, 200);
+        found.x
     }
 
     #[test]

@@ -18,7 +18,8 @@
 use argmin::core::{CostFunction, Error, Executor, IterState, KV, Problem, Solver, State, TerminationReason};
 
 use super::{
-    LocalMinimizer, line_real,
+    LocalMinimizer,
+    line_real::{self, Minimum},
     real::{self, RealProblem},
 };
 use crate::{
@@ -98,7 +99,7 @@ impl Powell {
     {
         let mut cost = |t: f64| problem.cost(&moved(x, direction, t));
         let bracket = line_real::bracket(&mut cost, 1.0)?;
-        let (t, best) = line_real::brent(&mut cost, bracket, self.line_tolerance, 500)?;
+        let Minimum { x: t, cost: best } = line_real::brent(&mut cost, bracket, self.line_tolerance, 500)?;
         if best >= cost_here {
             return Ok((cost_here, vec![0.0; x.len()]));
         }

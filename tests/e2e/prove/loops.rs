@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use penfuzz_report::Report;
+use penfuzz_report::{ProvedBranch, Report};
 
 use super::{solvers, stand_ins};
 use crate::support::{Dir, fixture, line_of};
@@ -22,7 +22,7 @@ fn prove_loops(dir: &Dir, function: &str, more: &str, solvers: &std::ffi::OsStr)
 
 fn proved_in_loops(report: &Report, text: &str) -> usize {
     let line = line_of(&fixture("loops.c"), text);
-    report.proved().filter(|(site, _, _)| site.line as usize == line).count()
+    report.proved().filter(|p| p.site.line as usize == line).count()
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn loop_invariants_are_found_and_proved_in_a_file_of_their_own() {
         let dir = Dir::new();
         let report = prove_loops(&dir, function, "", &solvers);
         assert_eq!(proved_in_loops(&report, text), 1, "guard {number}: {:?}", report.sites);
-        let of_loops: Vec<_> = report.proved().filter(|(_, _, proof)| !proof.invariants.is_empty()).collect();
+        let of_loops: Vec<_> = report.proved().filter(|p| !p.proof.invariants.is_empty()).collect();
         assert!(!of_loops.is_empty(), "a proof has invariants");
-        for (_, _, proof) in of_loops {
+        for ProvedBranch { proof, .. } in of_loops {
             let evidence = fs::read_to_string(dir.path("out").join(&proof.file)).unwrap();
             assert!(evidence.contains("; invariant: "), "{evidence}");
         }
@@ -64,7 +64,7 @@ fn a_wrong_invariant_is_refused_and_the_branch_is_not_proved() {
         let dir = Dir::new();
         let report = prove_loops(&dir, function, "", &solvers);
         let line = line_of(&fixture("loops.c"), text);
-        let taken = report.proved().filter(|(site, branch, _)| site.line as usize == line && branch.outcome == "true");
+        let taken = report.proved().filter(|p| p.site.line as usize == line && p.branch.outcome == "true");
         assert_eq!(taken.count(), 0, "{function}: {:?}", report.sites);
     }
 }

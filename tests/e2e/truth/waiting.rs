@@ -39,8 +39,8 @@ fn conditions_that_nothing_executes_name_the_branch_in_their_way() {
     let site =
         |line: u32| report.sites.iter().find(|s| s.line == line).unwrap_or_else(|| panic!("a site in line {line}"));
     let way = |line| {
-        let (from, branch) = site(line).waits_for?;
-        Some((report.sites[from].line, report.sites[from].branches[branch].outcome.as_str()))
+        let from = site(line).waits_for?;
+        Some((report.sites[from.site].line, report.branch(from).outcome.as_str()))
     };
     assert_eq!(way(10), Some((9, "true")));
     assert_eq!(way(2), Some((9, "true")), "also in a function that is called behind it");

@@ -6,7 +6,7 @@ use std::{collections::VecDeque, rc::Rc};
 use penfuzz_abi::{action, metric};
 use penfuzz_directory::shrink::cover::Kept;
 use penfuzz_executor::{Evaluator, evaluator::RunStatus};
-use penfuzz_report::Site;
+use penfuzz_report::{BranchIndex, Site};
 use penfuzz_target::program::{Edges, Target};
 
 use crate::assembly::Order;
@@ -21,12 +21,12 @@ const MOST_RUNS: usize = 20_000;
 /// fewest conditionals in between. Calls are followed.
 pub(super) fn find_ways(target: &Target, order: &Order, sites: &mut [Site]) {
     let in_report =
-        |site: usize| target.sites[site].branches().find_map(|b| order.place.get(&(b as u32))).map(|place| place.0);
+        |site: usize| target.sites[site].branches().find_map(|b| order.place.get(&(b as u32))).map(|place| place.site);
     let mut origins = vec![None; target.sites.len()];
-    let mut work: VecDeque<(usize, (usize, usize))> = VecDeque::new();
+    let mut work: VecDeque<(usize, BranchIndex)> = VecDeque::new();
     for (branch, place) in &order.place {
-        let site = &sites[place.0];
-        if site.is_executed() && site.branches[place.1].is_open() {
+        let site = &sites[place.site];
+        if site.is_executed() && site.branches[place.branch].is_open() {
             work.push_back((*branch as usize, *place));
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[K
     let count = evaluator.evaluations();
     let target = Rc::clone(evaluator.target());
     let mut runs = 0;
-    for (branch, (i, j)) in &order.place {
+    for (branch, BranchIndex { site: i, branch: j }) in &order.place {
         let stuck = &mut sites[*i].branches[*j];
         if !stuck.is_open() || stuck.best_distance.is_none() || runs >= MOST_RUNS {
             continue;

@@ -7,7 +7,7 @@ use penfuzz_abi::site_kind;
 use penfuzz_directory::shrink::cover::{self, Kept};
 use penfuzz_engine::saturation::{Saturation, Scope, VectorGoals};
 use penfuzz_report::{
-    self as report, Report,
+    self as report, BranchIndex, Report,
     criterion::Criterion,
     criterion_goals::{self, CriterionGoal},
     decisions,
@@ -20,7 +20,7 @@ use crate::assembly::{Order, ReportInputs, code_of, outcome_text, predicate_text
 /// Returns for each branch of the target whether the tests must keep it. Removes all other branches from the kept
 /// inputs.
 pub fn keep_wanted(target: &Target, from: &ReportInputs, kept: &mut [Kept]) -> Vec<bool> {
-    let criteria = &from.options.criteria;
+    let criteria = &from.options.settings.criteria;
     let mut wanted = if criteria.as_slice() == [Criterion::Line] {
         enough_for_lines(target, from.scope, kept)
     } else {
@@ -100,18 +100,18 @@ fn cheapest_pairs(decision: &VectorGoals, is_there: impl Fn(usize) -> bool) -> B
 /// Adds the figures of the criteria, and the decisions, to a report whose sites are complete. `covers` has the branches
 /// and vectors of each emitted test.
 pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs, order: &Order, covers: &[Vec<u32>]) {
-    if !from.options.goals.include_branches() {
+    if !from.options.settings.goals.include_branches() {
         return;
     }
-    if from.options.goals.are_decisions() {
+    if from.options.settings.goals.are_decisions() {
         report.decisions = decisions_of(target, from.saturation, order, covers);
     }
     report.criterion_goals = boundary_and_exception_goals(target, from.scope, covers);
     let functions: BTreeSet<usize> = from.scope.sites.iter().map(|s| target.sites[*s].function).collect();
     let (all, by_test) = lines(target, &functions, covers);
-    report.requirements = requirements::trace(target, &functions, &from.options.requirements, &by_test);
+    report.requirements = requirements::trace(target, &functions, &from.options.run.requirements, &by_test);
     let executed: Lines = by_test.into_iter().flatten().collect();
-    if from.options.criteria.contains(&Criterion::Line) {
+    if from.options.settings.criteria.contains(&Criterion::Line) {
         let line = |(file, line): &(String, u32)| decisions::UncoveredLine { file: file.clone(), line: *line };
         report.uncovered_lines = all.difference(&executed).map(line).collect();
     }
@@ -132,7 +132,8 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs
         (criterion.name().to_owned(), decisions::Criterion { total, covered, proved_infeasible: 0 })
     };
     // Paths and loops are examined after the search.
-    report.criteria = from.options.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
+    report.criteria =
+        from.options.settings.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
 }
 
 /// The criterion that a boundary or exception site belongs to; `None` for sites that branch or decision coverage
@@ -173,7 +174,7 @@ fn boundary_and_exception_goals(target: &Target, scope: &Scope, covers: &[Vec<u3
 /// The number of outcomes of conditions: all, and those that a test covers.
 fn conditions(report: &Report, target: &Target, order: &Order) -> (usize, usize) {
     let (mut total, mut covered) = (0, 0);
-    for (branch, (site, place)) in &order.place {
+    for (branch, BranchIndex { site, branch: place }) in &order.place {
         if target.sites[target.site_of(*branch as usize)].kind == site_kind::SWITCH {
             continue;
         }
@@ -236,7 +237,7 @@ fn decision_of(target: &Target, goals: &VectorGoals, order: &Order, covers: &[Ve
     let place = |vector: usize| shown.iter().position(|v| *v == vector).unwrap_or(0);
     let conditions = site.decision.iter().flat_map(|d| &d.conditions).zip(&pairs).map(|(condition, pair)| {
         let at = &target.sites[condition.site];
-        let site = order.place.get(&(at.first_branch as u32)).map(|(site, _)| *site);
+        let site = order.place.get(&(at.first_branch as u32)).map(|at| at.site);
         decisions::Condition {
             line: at.line,
             column: at.column,

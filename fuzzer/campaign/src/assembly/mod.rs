@@ -28,11 +28,11 @@ use penfuzz_directory::{
     shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 use penfuzz_engine::{
-    saturation::{Saturation, Scope},
+    saturation::{BranchCounts, Saturation, Scope},
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
-use penfuzz_report::{self as report, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
+use penfuzz_report::{self as report, BranchIndex, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
 use penfuzz_target::program::{Function, Site, Target, environment, state};
 
 use self::{claims::Claims, operands::met};
@@ -80,7 +80,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let mut shrunk = shrinker.shrink(evaluator, &finds, time);
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
-    let (total, covered, saturated, given_up) = from.saturation.counts();
+    let BranchCounts { total, covered, saturated, given_up } = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
         // In a function without branches, no coverage selects an input.
         shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
@@ -89,7 +89,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let seconds = rounded(from.saved.seconds, 1e6);
     let mut sites = sites(evaluator, from, &order, &tests, &shrunk, &claims);
     // Only branches keep control from the code after them; goals of other kinds do not.
-    if from.options.goals.include_branches() {
+    if from.options.settings.goals.include_branches() {
         blocked_sites::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
         if from.stop.is_end() {
             blocked_sites::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
@@ -97,26 +97,27 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
     let needed = NeededSources::by(evaluator);
-    let made_of = BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.libs.clone() };
-    let made_of = made_of.for_tests(&from.options.linked, &from.options.sources);
+    let made_of =
+        BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.settings.libs.clone() };
+    let made_of = made_of.for_tests(&from.options.settings.linked, &from.options.settings.sources);
     let signature = signature(&function);
     let mut report = Report {
         schema: report::SCHEMA,
-        target: from.options.target.display().to_string(),
-        sources: needed.sources(&from.options.sources),
+        target: from.options.settings.target.display().to_string(),
+        sources: needed.sources(&from.options.settings.sources),
         compilations: needed.compilations(&made_of.compilations),
-        flags: penfuzz_cc::for_other_compilers(&from.options.flags),
+        flags: penfuzz_cc::for_other_compilers(&from.options.settings.flags),
         libs: made_of.libs,
         function: function.name.clone(),
         without_source: !is_there(signature.source()),
         signature,
-        seed: from.options.seed,
-        search: from.options.search.name().to_owned(),
-        rounding: from.options.rounding,
-        goals: from.options.goals,
-        ulp: from.options.ulp,
+        seed: from.options.run.seed,
+        search: from.options.run.search.name().to_owned(),
+        rounding: from.options.settings.rounding,
+        goals: from.options.settings.goals,
+        ulp: from.options.run.ulp,
         expects: None,
-        test_format: from.options.test_format,
+        test_format: from.options.run.test_format,
         header: None,
         branches: Branches {
             total,
@@ -195,7 +196,7 @@ fn rerun(evaluator: &mut Evaluator, from: &ReportInputs) -> Vec<Kept> {
 /// position of each branch in the report.
 pub(super) struct Order {
     sites: Vec<(usize, Vec<usize>)>,
-    pub(super) place: BTreeMap<u32, (usize, usize)>,
+    pub(super) place: BTreeMap<u32, BranchIndex>,
 }
 
 fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
@@ -208,7 +209,7 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     let mut place = BTreeMap::new();
     for (i, (s, asked)) in sites.iter().enumerate() {
         for (j, k) in asked.iter().enumerate() {
-            place.insert((all[*s].first_branch + k) as u32, (i, j));
+            place.insert((all[*s].first_branch + k) as u32, BranchIndex { site: i, branch: j });
         }
     }
     Order { sites, place }
@@ -274,7 +275,7 @@ fn sites(
                     .iter()
                     .enumerate()
                     .map(|(j, k)| {
-                        let test = first_tests.get(&(i, j)).copied();
+                        let test = first_tests.get(&BranchIndex { site: i, branch: j }).copied();
                         let branch = branch(evaluator, from, site.first_branch + k, test, shrunk, claims);
                         let outcome = outcomes[*k].clone();
                         report::Branch { outcome, met: met(evaluator, site, *k, shrunk), ..branch }
@@ -299,7 +300,7 @@ pub fn code_of(target: &Target, site: usize, asked: &[usize]) -> Code {
 }
 
 /// The first test that covers each position in the report.
-fn first_tests(tests: &[Test]) -> HashMap<(usize, usize), &Test> {
+fn first_tests(tests: &[Test]) -> HashMap<BranchIndex, &Test> {
     let mut first = HashMap::new();
     for test in tests {
         for place in &test.covers {

@@ -51,13 +51,14 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     let merged = merge(dir, &prepared.fingerprint, totals);
     let Prepared { target, function, scope, hold, .. } = prepared;
     let mut saturation = Saturation::new(BranchGraph::new(&target, &scope));
-    let mut evaluator = Evaluator::new(target, function, options.limits())?;
+    let mut evaluator = Evaluator::new(target, function, options.settings.limits())?;
     evaluator.set_scope(&scope.sites);
-    evaluator.allow(&options.allow);
+    evaluator.allow(&options.settings.allow);
     let pipes = Pipes::new();
     // If the system refuses the filter, the clients have already warned.
     let _ = hold.install();
-    let mut fresh = pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.timeout, NO_SUPERVISOR));
+    let mut fresh =
+        pipes.and_then(|p| Zygote::start(p, &mut evaluator, &scope, options.settings.limits().timeout, NO_SUPERVISOR));
     cover(&mut saturation, &mut evaluator, &scope, &merged, fresh.as_mut());
     let n = saturation.len();
     let within = |branches: &[u32]| -> Vec<u32> { branches.iter().copied().filter(|b| (*b as usize) < n).collect() };

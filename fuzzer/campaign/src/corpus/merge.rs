@@ -21,7 +21,7 @@ use penfuzz_directory::{
     },
     shrink::Shrinker,
 };
-use penfuzz_engine::saturation::{BranchGraph, Saturation};
+use penfuzz_engine::saturation::{BranchCounts, BranchGraph, Saturation};
 use penfuzz_error::{Error, at};
 use penfuzz_executor::{Fault, fresh::FreshProcessRunner};
 use penfuzz_target::program::select;
@@ -93,7 +93,7 @@ impl Merger {
         let mut campaigns = sources.iter().filter_map(|s| Some((s.dir.as_path(), s.manifest.as_ref()?)));
         let (name, manifest, session) = match (given, campaigns.next()) {
             (Some((manifest, session)), first) => {
-                let name = PathBuf::from(&manifest.target);
+                let name = manifest.settings.target.clone();
                 refuse_other((&name, &manifest), first.into_iter())?;
                 (name, manifest, session)
             }
@@ -124,7 +124,7 @@ impl Merger {
     pub fn write(mut self, out: &Path) -> Result<Merged, Error> {
         directory::refuse_used(out)?;
         let linked = &self.session.linked;
-        self.manifest.linked = std::path::absolute(linked).unwrap_or_else(|_| linked.clone());
+        self.manifest.settings.linked = std::path::absolute(linked).unwrap_or_else(|_| linked.clone());
         self.manifest.fingerprint.clone_from(&self.session.fingerprint);
         let mut fresh = self.session.zygote();
         let finds = evaluate(&mut self.session, &self.sources)?;
@@ -141,7 +141,7 @@ impl Merger {
         let mut saturation = Saturation::new(BranchGraph::new(target, &self.session.scope));
         let kept = fill(&mut store, &mut saturation, &finds, fresh.as_mut())?;
         let files = store.counts();
-        let (total, covered, ..) = saturation.counts();
+        let BranchCounts { total, covered, .. } = saturation.counts();
         let merged = Merged { inputs: finds.len(), kept, covered, total, crashes: files.crashes, hangs: files.hangs };
         drop(finds);
         self.report(&store, &saturation, fresh.as_ref())?;
@@ -275,7 +275,7 @@ fn refuse_other<'a>(
         if other.fingerprint == manifest.fingerprint {
             continue;
         }
-        let what = |m: &Manifest| format!("`{}` of {}", m.function, m.target);
+        let what = |m: &Manifest| format!("`{}` of {}", m.function, m.settings.target.display());
         let difference = if what(manifest) == what(other) {
             "they are of different versions of the target, or differ in --scope or --rounding".to_owned()
         } else {
@@ -309,20 +309,28 @@ fn sum<'a>(states: impl Iterator<Item = &'a SavedState>, n_branches: usize) -> S
 /// When it cannot be loaded.
 pub fn given(options: &Options) -> Result<(Manifest, ReplaySession), Error> {
     let subject = penfuzz_directory::replay::session::Subject {
-        name: &options.target,
+        name: &options.settings.target,
         function: options.function.as_deref(),
-        rounding: options.rounding,
-        args: &options.args,
-        calls: &options.calls,
+        rounding: options.settings.rounding,
+        args: &options.settings.args,
+        calls: &options.settings.calls,
         sizes: None,
         only_numbers: false,
-        goals: options.goals,
+        goals: options.settings.goals,
         scope: options.scope,
-        limits: options.limits(),
+        limits: options.settings.limits(),
     };
-    let session = ReplaySession::load(&options.linked, subject)?;
+    let session = ReplaySession::load(&options.settings.linked, subject)?;
     let function = session.evaluator.function();
     let symbol = select::identity(session.evaluator.target(), session.evaluator.function_index());
-    let manifest = options.manifest(&function.name, &symbol, session.scope.kind, &session.fingerprint);
+    let manifest = Manifest {
+        schema: manifest::SCHEMA,
+        function: function.name.clone(),
+        symbol,
+        scope: session.scope.kind,
+        settings: options.settings.clone().with_absolute_paths(),
+        sizes: None,
+        fingerprint: session.fingerprint.clone(),
+    };
     Ok((manifest, session))
 }

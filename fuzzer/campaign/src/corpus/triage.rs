@@ -80,7 +80,7 @@ pub fn run(dir: &Path, is_trusted: bool) -> Result<Triage, Error> {
         run_again(session, &inputs, &mut notes)?;
     }
     let mut triage = Triage {
-        target: manifest.target.clone(),
+        target: manifest.settings.target.display().to_string(),
         function: manifest.function.clone(),
         places: Vec::new(),
         returning: Vec::new(),

@@ -250,7 +250,8 @@ impl Client {
     fn check_progress(&mut self, options: &Options) {
         let count = self.shm().evaluations.load(Ordering::Relaxed);
         let is_reporting = self.shm().reporting.load(Ordering::Relaxed) != 0;
-        let patience = options.timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
+        let patience =
+            options.settings.limits().timeout * 4 + if is_reporting { REPORT_TIME } else { Duration::from_secs(5) };
         if count != self.last_count {
             (self.last_count, self.last_change) = (count, Instant::now());
             self.last_queued = wait::time_in_queue(self.pid);
@@ -384,7 +385,7 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
 pub(super) fn died_loading(options: &Options, signal: i32) -> Error {
     Error::new(format!(
         "{} ends the process while it is being loaded ({}), before any function is called: look at its constructors",
-        options.target.display(),
+        options.settings.target.display(),
         if signal == 0 { "exit".to_owned() } else { signal_name(signal) }
     ))
 }

@@ -44,10 +44,14 @@ impl Display {
     /// Those of [`watch::watchers`].
     pub fn new(options: &Options) -> Result<Self, Error> {
         Ok(Self {
-            history: History::new(options.target.display().to_string(), options.goals, Instant::now()),
-            watchers: watch::watchers(&options.monitors, options.quiet)?,
+            history: History::new(
+                options.settings.target.display().to_string(),
+                options.settings.goals,
+                Instant::now(),
+            ),
+            watchers: watch::watchers(&options.run.monitors, options.run.quiet)?,
             function: options.function.clone(),
-            search: options.search.name(),
+            search: options.run.search.name(),
             dir: None,
             polled: None,
             written: None,

@@ -25,7 +25,7 @@ impl Exporters {
     /// When an address is in use or does not belong to this machine.
     pub fn new(options: &Options) -> Result<Self, Error> {
         let mut all = Vec::new();
-        for monitor in &options.monitors {
+        for monitor in &options.run.monitors {
             if let Monitor::Prometheus(address) = monitor {
                 all.push(Exporter { listener: prometheus::bind(*address)?, pid: 0 });
             }

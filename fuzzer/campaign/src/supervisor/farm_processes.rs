@@ -88,7 +88,7 @@ impl FarmProcesses {
     /// # Errors
     /// When the function or a core does not exist, or the directory or the port is in use.
     pub fn new(options: &Options, begun: Instant) -> Result<Self, Error> {
-        check_cores(&options.farm.cores)?;
+        check_cores(&options.run.farm.cores)?;
         let secret = read_secret(options)?;
         let public = open_port(options)?;
         let dir = probe(options)?;
@@ -102,7 +102,7 @@ impl FarmProcesses {
             dir,
             _lock: lock,
             broker_info,
-            sockets: Rc::new(Sockets::new(options.farm.cores.len().max(1))?),
+            sockets: Rc::new(Sockets::new(options.run.farm.cores.len().max(1))?),
             public,
             secret,
             broker,
@@ -181,7 +181,8 @@ impl FarmProcesses {
         broker.last_beat.1 = now;
         let (broker_info, sockets, shm) = (self.broker_info, &self.sockets, broker.shm);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
-        let outside = BrokerConfig { public, remote: &options.farm.remote_brokers, secret: self.secret.clone(), shm };
+        let outside =
+            BrokerConfig { public, remote: &options.run.farm.remote_brokers, secret: self.secret.clone(), shm };
         broker.pid = service::start("broker", move || {
             // SAFETY: ends the process. A thread that panics would leave the broker without the link that the thread
             // served: a new broker has all links.
@@ -294,7 +295,7 @@ fn check_cores(cores: &[usize]) -> Result<(), Error> {
 
 /// Reads the secret that the machines share. Without a secret, connections require the explicit option `--insecure`.
 fn read_secret(options: &Options) -> Result<Secret, Error> {
-    match &options.farm {
+    match &options.run.farm {
         Farm { secret: Some(path), .. } => Secret::read(path),
         farm if farm.is_connected() && !farm.insecure => Err(Error::new(
             "machines are connected with a common secret only: make one with `openssl rand -hex 32 > FILE; \
@@ -308,7 +309,7 @@ fn read_secret(options: &Options) -> Result<Secret, Error> {
 /// Opens the port for brokers of other machines, if the options request one. The supervisor owns it, so that it stays
 /// open when a broker dies.
 fn open_port(options: &Options) -> Result<Option<TcpListener>, Error> {
-    let farm = &options.farm;
+    let farm = &options.run.farm;
     if !farm.has_port() {
         return Ok(None);
     }

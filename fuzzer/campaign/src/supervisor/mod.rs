@@ -9,7 +9,7 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
-use penfuzz_directory::rendering::header;
+use penfuzz_directory::{output::reports, rendering::header};
 use penfuzz_error::Error;
 use penfuzz_prove as prove;
 use penfuzz_report::{Report, json};
@@ -102,11 +102,14 @@ impl<'a> Supervisor<'a> {
         // Opens ports before any file is created, so that nothing is written if a port is in use.
         let display = Display::new(&options)?;
         let exporters = Exporters::new(&options)?;
-        let farm = if options.farm.is_needed() { Some(FarmProcesses::new(&options, begun)?) } else { None };
+        let farm = if options.run.farm.is_needed() { Some(FarmProcesses::new(&options, begun)?) } else { None };
         let clients = match &farm {
             Some(farm) => farm_clients(&options, farm)?,
             None => {
-                vec![Client::new(ClientConfig { number: 0, clients: 1, dir: options.out.clone(), farm: None }, None)?]
+                vec![Client::new(
+                    ClientConfig { number: 0, clients: 1, dir: options.run.out.clone(), farm: None },
+                    None,
+                )?]
             }
         };
         Ok(Self {
@@ -219,7 +222,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         let searched = self.search_time();
-        if self.options.max_time.is_some_and(|t| searched >= t) {
+        if self.options.run.max_time.is_some_and(|t| searched >= t) {
             self.stop_all(StopReason::MaxTime);
         }
         if interrupts::requested() {
@@ -227,7 +230,7 @@ impl<'a> Supervisor<'a> {
         }
         // A single client checks this limit itself.
         let made: u64 = self.clients.iter().map(|c| c.shm().evaluations.load(Ordering::Relaxed)).sum();
-        if self.farm.is_some() && self.options.max_evals.is_some_and(|most| made >= most) {
+        if self.farm.is_some() && self.options.run.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
     }
@@ -253,7 +256,7 @@ impl<'a> Supervisor<'a> {
     fn stop_all(&mut self, reason: StopReason) {
         if self.stop == StopReason::None {
             self.stop = reason;
-            self.deadline = Some(Instant::now() + self.options.timeout * 4 + ENDING_TIME);
+            self.deadline = Some(Instant::now() + self.options.settings.limits().timeout * 4 + ENDING_TIME);
         }
         for client in &self.clients {
             client.stop(self.stop);
@@ -278,14 +281,20 @@ impl<'a> Supervisor<'a> {
 
 fn read_report(dir: &Path) -> Result<Report, Error> {
     let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
-    header::complete(dir, &mut report).map_err(Error::from_source)?;
+    reports::update(dir, &mut report, |report| {
+        header::complete(report);
+        Ok(())
+    })?;
     Ok(report)
 }
 
 /// Creates the clients of a farm.
 fn farm_clients(options: &Options, farm: &FarmProcesses) -> Result<Vec<Client>, Error> {
-    let cores: Vec<Option<usize>> =
-        if options.farm.cores.is_empty() { vec![None] } else { options.farm.cores.iter().copied().map(Some).collect() };
+    let cores: Vec<Option<usize>> = if options.run.farm.cores.is_empty() {
+        vec![None]
+    } else {
+        options.run.farm.cores.iter().copied().map(Some).collect()
+    };
     let client = |(number, core)| {
         let dir = farm.dir().join(cluster::client_name(number));
         let member = FarmMember {

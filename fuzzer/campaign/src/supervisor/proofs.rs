@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use penfuzz_directory::output::{manifest, reports::write_all};
+use penfuzz_directory::output::{manifest, reports::update};
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
@@ -27,13 +27,17 @@ const LONGER: u32 = 4;
 /// campaign has one client, time for proofs, a solver, and no limit on evaluations (with such a limit, the same seed
 /// must find the same inputs).
 pub(super) fn with_solver_pauses(options: &Options) -> Cow<'_, Options> {
-    let is_alone = !options.farm.is_needed() && options.sync.is_empty();
+    let is_alone = !options.run.farm.is_needed() && options.run.sync.is_empty();
     let pauses = is_alone
-        && options.proofs == Proofs::Brief
-        && options.goals.include_branches()
-        && options.max_evals.is_none()
+        && options.run.proofs == Proofs::Brief
+        && options.settings.goals.include_branches()
+        && options.run.max_evals.is_none()
         && prove::solver::is_there();
-    if pauses { Cow::Owned(Options { patience: Some(PATIENCE), ..options.clone() }) } else { Cow::Borrowed(options) }
+    let mut options = Cow::Borrowed(options);
+    if pauses {
+        options.to_mut().run.patience = Some(PATIENCE);
+    }
+    options
 }
 
 impl Supervisor<'_> {
@@ -45,12 +49,12 @@ impl Supervisor<'_> {
         if let Err(e) = ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
             self.display.warn(&format!("the proofs are not complete: {e}"));
         }
-        let options = self.options.to_mut();
-        let next = options.patience.map(|patience| patience * LONGER);
-        options.patience = next.filter(|_| prove::without_verdict(&report).next().is_some());
-        options.hints = prove::models::inputs(&report);
-        options.out = Some(dir.to_path_buf());
-        options.fresh = false;
+        let run = &mut self.options.to_mut().run;
+        let next = run.patience.map(|patience| patience * LONGER);
+        run.patience = next.filter(|_| prove::without_verdict(&report).next().is_some());
+        run.hints = prove::models::inputs(&report);
+        run.out = Some(dir.to_path_buf());
+        run.fresh = false;
         let pause = began.elapsed();
         self.paused += pause;
         for client in &mut self.clients {
@@ -63,12 +67,15 @@ impl Supervisor<'_> {
     /// Copies the proofs of an earlier pause or an earlier run of this campaign to the current report.
     fn carry_over(&mut self, dir: &Path, report: &mut Report) {
         let stated = manifest::read(dir).map(|manifest| StoredProofs::read(dir, &manifest)).unwrap_or_default();
-        for fault in models::carry_over(&stated, report) {
+        let mut faults = Vec::new();
+        let written = update(dir, report, |report| {
+            faults = models::carry_over(&stated, report);
+            Ok(())
+        });
+        for fault in faults {
             self.display.warn(&fault);
         }
-        if stated.proved().next().is_some()
-            && let Err(e) = write_all(dir, report)
-        {
+        if let Err(e) = written {
             self.display.warn(&format!("the proofs are not in the reports: {e}"));
         }
     }
@@ -76,19 +83,23 @@ impl Supervisor<'_> {
     /// Runs solvers on the remaining goals, and tries their models as inputs. If the proofs fail, the campaign is still
     /// valid.
     pub(super) fn prove(&mut self, dir: &Path, report: &mut Report) -> prove::Summary {
-        let limits = match self.options.proofs {
+        let limits = match self.options.run.proofs {
             Proofs::Off => return prove::Summary::default(),
             Proofs::Brief => prove::Limits::after(self.begun.elapsed()),
             Proofs::Within(limits) => limits,
         };
-        if self.options.proofs == Proofs::Brief {
+        if self.options.run.proofs == Proofs::Brief {
             self.carry_over(dir, report);
         }
         let proved = ask(dir, report, limits);
         let tried = proved.and_then(|summary| {
             // Other machines would take part in the short campaign that tries the models.
-            let are_new = summary.asked > 0 && !self.options.farm.is_connected();
-            let faults = if are_new { models::try_all(&self.options, dir, report)? } else { Vec::new() };
+            let are_new = summary.asked > 0 && !self.options.run.farm.is_connected();
+            let faults = if are_new {
+                update(dir, report, |report| models::try_all(&self.options, dir, report))?
+            } else {
+                Vec::new()
+            };
             for fault in faults {
                 self.display.warn(&fault);
             }
@@ -109,5 +120,5 @@ fn ask(dir: &Path, report: &mut Report, limits: prove::Limits) -> Result<prove::
     let manifest = manifest::read(dir)?;
     let is_any = report.sites.iter().flat_map(|site| &site.branches).any(|branch| branch.proof.is_some());
     let ask = if is_any { prove::complete_rest } else { prove::complete };
-    ask(dir, &manifest, report, limits)
+    update(dir, report, |report| ask(dir, &manifest, report, limits))
 }

@@ -44,7 +44,7 @@ impl Campaign<'_> {
         } else if let Some(fresh) = &self.fresh {
             fresh.decide(&bytes)
         } else {
-            let (evaluator, timeout) = (executor.evaluator_mut(), self.options.timeout);
+            let (evaluator, timeout) = (executor.evaluator_mut(), self.options.settings.limits().timeout);
             long_input::decide(evaluator, &self.scope.recorded, &bytes, timeout, &self.shm.stop)
         };
         let known = match answer {
@@ -53,7 +53,7 @@ impl Campaign<'_> {
                 return self.keep_long(&bytes, fault.key, long, executor, state);
             }
             Some(Answer::Fails(other)) => other,
-            Some(Answer::Hangs) => long_input::hang_fault(fault, self.options.timeout),
+            Some(Answer::Hangs) => long_input::hang_fault(fault, self.options.settings.limits().timeout),
             None => return Ok(()),
         };
         state.solutions().get(id)?.borrow_mut().add_metadata(known);
@@ -76,7 +76,7 @@ impl Campaign<'_> {
         saturation.cover(&long.covers, false);
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
         let evaluations = executor.evaluator().evaluations();
-        self.store.keep_long(bytes, long, ms, evaluations, self.options.search.name());
+        self.store.keep_long(bytes, long, ms, evaluations, self.options.run.search.name());
         Ok(())
     }
 }

@@ -13,7 +13,10 @@ use penfuzz_directory::{
     output::{afl_files, reports},
     replay::fresh::Zygote,
 };
-use penfuzz_engine::{saturation::Saturation, stages::budget::Spent};
+use penfuzz_engine::{
+    saturation::{BranchCounts, Saturation},
+    stages::budget::Spent,
+};
 use penfuzz_error::Error;
 use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
 use penfuzz_mutators::view::Kind;
@@ -98,7 +101,8 @@ impl Campaign<'_> {
 
     fn sync_inputs(&mut self, state: &State, saturation: &Saturation, evaluations: u64) -> Result<(), Error> {
         let ms = (self.shm.seconds(self.begun) * 1e3) as u64;
-        let op = self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.search.name()).to_owned();
+        let op =
+            self.imports.as_ref().and_then(import::Imports::op).unwrap_or(self.options.run.search.name()).to_owned();
         let corpus = state.corpus();
         for i in self.synced_kept..corpus.count() {
             let mut input: Vec<u8> = corpus.cloned_input_for_id(corpus.nth(i))?.into();
@@ -151,12 +155,12 @@ impl Campaign<'_> {
             Some(fault) => {
                 self.store.keep_fault(&x, &fault, ms);
             }
-            None => self.store.keep(&x, ms, evaluations, self.options.search.name()),
+            None => self.store.keep(&x, ms, evaluations, self.options.run.search.name()),
         }
     }
 
     fn update_counters(&self, saturation: &Saturation) {
-        let (total, covered, saturated, given_up) = saturation.counts();
+        let BranchCounts { total, covered, saturated, given_up } = saturation.counts();
         let files = self.store.counts();
         let set = |cell: &core::sync::atomic::AtomicU64, value: usize| cell.store(value as u64, Ordering::Relaxed);
         set(&self.shm.total, total);
@@ -175,7 +179,7 @@ impl Campaign<'_> {
 
     fn write_afl(&mut self, stop: StopReason, evaluations: u64, state: &State) -> Result<(), Error> {
         let saturation = state.metadata::<Saturation>()?;
-        let (total, covered, ..) = saturation.counts();
+        let BranchCounts { total, covered, .. } = saturation.counts();
         let files = self.store.counts();
         let moment = afl_files::CampaignFigures {
             seconds: self.shm.seconds(self.begun),
@@ -188,9 +192,9 @@ impl Campaign<'_> {
             covered,
             total,
             rounds: state.metadata::<Spent>().map_or(0, |spent| spent.rounds(saturation)),
-            timeout: self.options.timeout.as_millis(),
+            timeout: self.options.settings.limits().timeout.as_millis(),
         };
-        self.statistics.write(self.store.dir(), &self.options.target, &moment, stop.is_end());
+        self.statistics.write(self.store.dir(), &self.options.settings.target, &moment, stop.is_end());
         Ok(())
     }
 

@@ -63,7 +63,7 @@ pub enum End {
     /// The process needs a restart, for example because the target leaked too much memory: another worker should
     /// continue.
     NeedsRestart,
-    /// The report is written. Nothing new was found for [`Options::patience`].
+    /// The report is written. Nothing new was found for [`RunOptions::patience`](crate::RunOptions::patience).
     Stuck,
 }
 
@@ -153,7 +153,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
 pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     disconnect_output()?;
     let prepared = Prepared::load(options)?;
-    let dir = prepared.choose_directory(options, options.out.as_deref(), true, shm)?;
+    let dir = prepared.choose_directory(options, options.run.out.as_deref(), true, shm)?;
     drop(directory::lock(&dir, parent_id())?);
     warn(&prepared);
     prepared.write_manifest(options, &dir)?;
@@ -237,9 +237,9 @@ impl<'a> Campaign<'a> {
         let Prepared { target, function, scope, fingerprint, hold, .. } = prepared;
         let layout = Arc::new(target.functions[function].layout());
         let dictionary = Arc::new(program_constants::dictionary(&target, function));
-        let mut evaluator = Evaluator::new(target, function, options.limits())?;
+        let mut evaluator = Evaluator::new(target, function, options.settings.limits())?;
         evaluator.set_scope(&scope.sites);
-        evaluator.allow(&options.allow);
+        evaluator.allow(&options.settings.allow);
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(
                 "`{}` takes more than {INPUT_ROOM} bytes of arguments",
@@ -255,13 +255,13 @@ impl<'a> Campaign<'a> {
         let evaluations = store.saved.evaluations.max(shm.evaluations.load(Ordering::Relaxed));
         evaluator.set_evaluations(evaluations);
         // Only the first client imports; it sends the inputs that it keeps to the others.
-        let sync = if place.number == 0 { &options.sync[..] } else { &[] };
+        let sync = if place.number == 0 { &options.run.sync[..] } else { &[] };
         let imports = import::Imports::begin(sync, store.dir(), store.saved.workers == 0)?;
         let statistics = afl_files::Statistics::begin(store.dir());
         store.saved.workers = store.saved.workers.wrapping_add(1).max(1);
         shm.start_clock(begun, store.saved.seconds);
         // With several clients, the supervisor counts the evaluations.
-        let most = options.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
+        let most = options.run.max_evals.filter(|_| place.farm.is_none()).unwrap_or(u64::MAX);
         let clock = Clock::new(most, &shm.stop);
         let exchange = place.farm.as_ref().zip(socket).map(|(farm, socket)| {
             let f = evaluator.function();
@@ -327,6 +327,7 @@ impl<'a> Campaign<'a> {
         let nth = u64::from(self.store.saved.workers - 1);
         let seed = self
             .options
+            .run
             .seed
             .wrapping_add(nth.wrapping_mul(0x9e37_79b9))
             .wrapping_add((self.place.number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -344,17 +345,17 @@ impl<'a> Campaign<'a> {
         self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
         let clock = self.clock.clone();
         let layout = Arc::clone(&self.layout);
-        let minimizer = |default: &str| self.options.minimizer.clone().unwrap_or_else(|| default.to_owned());
-        let end = match self.options.search {
+        let minimizer = |default: &str| self.options.run.minimizer.clone().unwrap_or_else(|| default.to_owned());
+        let end = match self.options.run.search {
             SearchKind::Targeted => self.targeted(&mut fuzzer, &mut executor, &mut state, &mut manager)?,
             SearchKind::Paper => {
                 let lm = minimizer(paper::MINIMIZER);
-                let (n_start, n_iter) = (self.options.n_start, self.options.n_iter);
+                let (n_start, n_iter) = (self.options.run.n_start, self.options.run.n_iter);
                 let mut stages = tuple_list!(PaperStage::new(layout, &lm, n_start, n_iter, clock)?);
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
             SearchKind::Random | SearchKind::Uniform | SearchKind::Structured => {
-                let sampling = match self.options.search {
+                let sampling = match self.options.run.search {
                     SearchKind::Random => Sampling::Random,
                     SearchKind::Uniform => Sampling::Uniform,
                     _ => Sampling::Structured,
@@ -375,7 +376,7 @@ impl<'a> Campaign<'a> {
     /// Starts the zygote, from which fresh processes are forked. Must run before the first evaluation.
     fn start_zygote(&mut self, evaluator: &mut Evaluator) {
         let flags = Flags { busy: &self.shm.reporting, stop: &self.shm.stop };
-        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, self.options.timeout, flags);
+        let start = |pipes| Zygote::start(pipes, evaluator, &self.scope, self.options.settings.limits().timeout, flags);
         self.fresh = self.pipes.take().and_then(start);
         if self.fresh.is_none() && self.shm.searching.load(Ordering::Relaxed) == 0 {
             penfuzz_system::errln!(
@@ -404,7 +405,7 @@ impl<'a> Campaign<'a> {
         let mutators =
             HavocScheduledMutator::new(stock_mutations().merge(numeric_mutations(&self.layout, &self.dictionary)));
         let clock = self.clock.clone();
-        let lm = self.options.minimizer.as_deref().unwrap_or("avm");
+        let lm = self.options.run.minimizer.as_deref().unwrap_or("avm");
         let (layout, dictionary) = (Arc::clone(&self.layout), Arc::clone(&self.dictionary));
         let sampling = SamplingStage::beside(Arc::clone(&layout), Arc::clone(&dictionary), clock.clone());
         let minimization = BasinhoppingStage::new(layout, dictionary, lm, clock.clone())?
@@ -428,14 +429,14 @@ impl<'a> Campaign<'a> {
     /// Whether the search continues after all branches are covered or given up: with a time limit, the targeted search
     /// spends the remaining time on branches that it has given up.
     fn retries_given_up(&self) -> bool {
-        self.options.search == SearchKind::Targeted && self.options.max_time.is_some()
+        self.options.run.search == SearchKind::Targeted && self.options.run.max_time.is_some()
     }
 
     /// Whether the search continues for branches that only crashing inputs have taken. Every client that minimizes does
     /// so.
     fn retries(&self) -> bool {
         let is_havoc = self.place.farm.as_ref().is_some_and(|f| f.role == Role::Havoc);
-        self.options.search == SearchKind::Targeted && !is_havoc
+        self.options.run.search == SearchKind::Targeted && !is_havoc
     }
 
     /// Runs rounds of the stages until the end. Returns `None` if the process needs a restart.
@@ -465,7 +466,7 @@ impl<'a> Campaign<'a> {
                 self.flush(executor, state)?;
                 return Ok(None);
             }
-            if self.options.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
+            if self.options.run.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
                 return Ok(Some(StopReason::Stuck));
             }
             if self.clock.is_over(executor.evaluator()) {

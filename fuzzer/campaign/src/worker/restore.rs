@@ -39,7 +39,7 @@ impl Campaign<'_> {
             self.store.queue().iter().chain(self.store.pending()).map(|(_, bytes)| bytes.clone()).collect();
         let is_first = self.shm.searching.load(Ordering::Relaxed) == 0;
         let size = executor.evaluator().input_size();
-        let mut seeds = self.options.hints.clone();
+        let mut seeds = self.options.run.hints.clone();
         if !resumed || !is_first {
             seeds.extend(self.seeds(size, is_first)?);
         }
@@ -115,7 +115,7 @@ impl Campaign<'_> {
 
     /// The branches that were proved unreachable in an earlier pause or an earlier run of this campaign.
     fn proved(&self, target: &Target) -> Vec<usize> {
-        if self.options.proofs == Proofs::Off {
+        if self.options.run.proofs == Proofs::Off {
             return Vec::new();
         }
         let dir = self.place.farm.as_ref().map_or_else(|| self.store.dir(), |farm| &farm.root);
@@ -146,7 +146,12 @@ impl Campaign<'_> {
         bytes: &[u8],
         evaluator: &mut Evaluator,
     ) -> Result<Option<(Death, Vec<u32>)>, Error> {
-        fatal_input::run_again(evaluator, &self.scope, bytes, self.options.timeout * 2 + Duration::from_secs(1))
+        fatal_input::run_again(
+            evaluator,
+            &self.scope,
+            bytes,
+            self.options.settings.limits().timeout * 2 + Duration::from_secs(1),
+        )
     }
 
     /// Records the branches and the fault of an input that kills its process.
@@ -180,7 +185,7 @@ impl Campaign<'_> {
     /// The seeds in the order of their names, each cut to the size that the target uses. Files that are not inputs are
     /// left out; only the first worker warns about them.
     fn seeds(&self, size: usize, is_first: bool) -> Result<Vec<Vec<u8>>, Error> {
-        let Some(dir) = &self.options.seeds else { return Ok(Vec::new()) };
+        let Some(dir) = &self.options.run.seeds else { return Ok(Vec::new()) };
         let unreadable = |p: &Path, e: io::Error| penfuzz_error::failed(p, "cannot be read as seeds", e);
         let (mut seeds, mut reader) = (Vec::new(), InputReader::of_size(size));
         for name in foreign::names(dir).map_err(|e| unreadable(dir, e))? {

@@ -35,45 +35,56 @@ const LEAST_MEMORY: u64 = 16 << 20;
 /// Maximum number of elements of an array in an input.
 const MOST_ELEMENTS: usize = 1 << 16;
 
-/// Target, function and limits of a campaign. Paths are absolute.
+/// What a campaign runs on. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Source name of the function under test.
+    pub function: String,
+    /// Symbol of the function under test.
+    pub symbol: String,
+    /// The functions whose branches are goals.
+    pub scope: ScopeKind,
+    /// What the user chose.
+    #[serde(flatten)]
+    pub settings: Settings,
+    /// The sizes of the memory blocks behind pointers, as determined when the campaign began; `None` in manifests of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+    /// The fingerprint, see [`super::fingerprint::fingerprint`].
+    pub fingerprint: String,
+}
+
+/// The settings that a resumed campaign keeps: target, declarations of the inputs, goals, and limits of one evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
     /// The target as given on the command line.
-    pub target: String,
-    /// The file that is loaded.
+    pub target: PathBuf,
+    /// The linked file that is loaded.
     pub linked: PathBuf,
     /// The sources that it was compiled from; empty if the target is a linked file.
     pub sources: Vec<PathBuf>,
     /// Compiler flags of the sources.
     pub flags: Vec<String>,
-    /// Libraries linked to them.
+    /// Libraries linked to the sources.
     pub libs: Vec<String>,
-    /// Source name of the function under test.
-    pub function: String,
-    /// Symbol of the function under test.
-    pub symbol: String,
     /// Rounding modes in which the function is called.
     pub rounding: Rounding,
-    /// Declared domains of the arguments.
+    /// Declared domains of the arguments: `NAME: DOMAIN` ([`penfuzz_target::inputs::ArgConstraint`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Declared structure of the sequence of calls of an input.
-    #[serde(default, skip_serializing_if = "Calls::is_nothing")]
-    pub sequence: Calls,
-    /// The sizes of the memory blocks behind pointers, as determined when the campaign began; `None` in manifests of
-    /// older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sizes: Option<Sizes>,
+    /// Declared structure of the sequence of calls that an input describes.
+    #[serde(rename = "sequence", default, skip_serializing_if = "Calls::is_nothing")]
+    pub calls: Calls,
     /// The goals of the search.
     #[serde(default)]
     pub goals: Goals,
-    /// The criteria of the tests; empty for branches only.
+    /// The criteria that the tests must fulfil, in ascending order without duplicates; empty in manifests of older
+    /// versions for branches only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
-    /// The functions whose branches are goals.
-    pub scope: ScopeKind,
     /// Maximum wall time of one evaluation, in seconds.
     pub timeout: f64,
     /// Maximum number of loop iterations and calls in one evaluation.
@@ -83,11 +94,9 @@ pub struct Manifest {
     /// Operations of the target that the sandbox refuses by default and that are allowed here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
-    /// The fingerprint, see [`super::fingerprint::fingerprint`].
-    pub fingerprint: String,
 }
 
-impl Manifest {
+impl Settings {
     /// Whether the linked file can be loaded as it is. Otherwise it is linked again from its sources, because it is
     /// missing or others can write to it. A target that is a linked file is always loaded as it is.
     #[must_use]
@@ -102,15 +111,29 @@ impl Manifest {
         EvaluationLimits { timeout, fuel: self.fuel, memory: self.memory_limit }
     }
 
+    /// The same settings with absolute paths of the files, as in a [`Manifest`].
+    #[must_use]
+    pub fn with_absolute_paths(mut self) -> Self {
+        for path in self.sources.iter_mut().chain([&mut self.linked]) {
+            if let Ok(absolute) = std::path::absolute(&path) {
+                *path = absolute;
+            }
+        }
+        self
+    }
+}
+
+impl Manifest {
     /// Why no campaign can have written this manifest: the command line refuses these values.
     fn nonsense(&self) -> Option<String> {
-        let is_timeout = TIMEOUTS.contains(&self.timeout);
+        let Settings { timeout, fuel, memory_limit, .. } = self.settings;
+        let is_timeout = TIMEOUTS.contains(&timeout);
         match () {
             () if self.symbol.is_empty() => Some("it names no function".to_owned()),
-            () if !is_timeout => Some(format!("its timeout is {} s, not 1 ms to ten years", self.timeout)),
-            () if self.fuel < 1 => Some(format!("its fuel is {}, not at least 1", self.fuel)),
-            () if self.memory_limit < LEAST_MEMORY => {
-                Some(format!("its memory limit is {} bytes, not at least 16 MiB", self.memory_limit))
+            () if !is_timeout => Some(format!("its timeout is {timeout} s, not 1 ms to ten years")),
+            () if fuel < 1 => Some(format!("its fuel is {fuel}, not at least 1")),
+            () if memory_limit < LEAST_MEMORY => {
+                Some(format!("its memory limit is {memory_limit} bytes, not at least 16 MiB"))
             }
             () if self.sizes.iter().flatten().any(|(_, size)| size.capacity > MOST_ELEMENTS) => {
                 Some(format!("it has an array of more than {MOST_ELEMENTS} elements"))

@@ -32,7 +32,7 @@ fn a_campaign_of_an_older_version_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     copy(&top().join("tests/fixtures/old-campaign"), dir.path());
     let mut manifest = manifest::read(dir.path()).unwrap();
-    manifest.sources = vec![top().join(&manifest.sources[0])];
+    manifest.settings.sources = vec![top().join(&manifest.settings.sources[0])];
     let session = ReplaySession::of(&Trusted::own(manifest.clone())).unwrap();
     assert_eq!(session.fingerprint, manifest.fingerprint, "the same target has the same fingerprint");
     assert_eq!(session.change_since(&manifest), None);

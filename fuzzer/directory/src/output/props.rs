@@ -116,7 +116,7 @@ proptest! {
         let read = |bytes: &[u8]| manifest::parse(bytes, Path::new("x")).ok();
         if let Some(found) = read(&bytes) {
             // Whatever the numbers are, limits and options can be derived from them.
-            let _ = found.limits();
+            let _ = found.settings.limits();
             prop_assert_eq!(read(&serde_json::to_vec(&found).unwrap()), Some(found));
         }
     }

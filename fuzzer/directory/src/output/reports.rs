@@ -1,11 +1,15 @@
-//! Writes the files that are derived from a report into the output directory.
+//! Writes the files that are derived from a report into the output directory. Nothing else writes them.
+//!
+//! A report is written by the process that has assembled it ([`write_all`]). The steps that complete it (the project's
+//! header, proofs, criteria, mutants, examined finds) change the [`Report`] only; who calls them does so in [`update`].
 
 use std::{fs, io, path::Path};
 
+use penfuzz_error::Error;
 use penfuzz_report::{
     Report, TESTS, cobertura, criterion_goals, decisions, files, history, html, json, lcov, requirements, source_root,
 };
-use penfuzz_system::files::{atomic, own};
+use penfuzz_system::files::{atomic, foreign, own};
 
 /// Writes every report of a campaign into its output directory, each file durably and as a whole. Creates the
 /// directories when they are missing.
@@ -35,6 +39,28 @@ pub fn write_all(dir: &Path, report: &Report) -> io::Result<()> {
     atomic::write(&dir.join(files::HTML), html::page(report, &history::read(dir)).as_bytes())?;
     // Last: a program that sees a new report.json finds the other files of the same state.
     atomic::write(&dir.join(files::JSON), json::to_string(report).as_bytes())
+}
+
+/// Runs a step that completes the report of the campaign in `dir`, and writes its files if they are not those of the
+/// result. They are also written if the step fails: it may have continued the campaign, which writes a report of its
+/// own.
+///
+/// # Errors
+/// Those of the step, and of [`write_all`].
+pub fn update<T>(
+    dir: &Path,
+    report: &mut Report,
+    step: impl FnOnce(&mut Report) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let done = step(report);
+    let written = if is_written(dir, report) { Ok(()) } else { write_all(dir, report).map_err(Error::from_source) };
+    done.and_then(|value| written.map(|()| value))
+}
+
+/// Whether the files in `dir` are those of this report: `report.json` is written last.
+fn is_written(dir: &Path, report: &Report) -> bool {
+    foreign::read(&dir.join(files::JSON), foreign::LONGEST_TEXT)
+        .is_ok_and(|found| found == json::to_string(report).as_bytes())
 }
 
 /// Writes the test program, in the directory `tests`, and removes what belongs to it in another format only.
@@ -75,5 +101,25 @@ mod tests {
             assert!(out.join(file).is_file(), "{file} is missing");
         }
         assert_eq!(fs::read_dir(&out).unwrap().count(), 5, "no temporary file may be left");
+    }
+
+    #[test]
+    fn a_step_is_written_if_it_changes_the_report_or_the_files_also_when_it_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let (json, html) = (dir.path().join(files::JSON), dir.path().join(files::HTML));
+        let mut report = example::report();
+        write_all(dir.path(), &report).unwrap();
+        fs::remove_file(&html).unwrap();
+        update(dir.path(), &mut report, |_| Ok(())).unwrap();
+        assert!(!html.exists(), "nothing has changed");
+        update(dir.path(), &mut report, |report| {
+            report.seed += 1;
+            Err::<(), _>(Error::new("x"))
+        })
+        .unwrap_err();
+        assert!(html.exists() && json::read(&json).unwrap() == report, "the failed step has changed the report");
+        let other = Report { seed: report.seed + 1, ..report.clone() };
+        update(dir.path(), &mut report, |_| write_all(dir.path(), &other).map_err(Error::from_source)).unwrap();
+        assert_eq!(json::read(&json).unwrap(), report, "the step has written another report");
     }
 }

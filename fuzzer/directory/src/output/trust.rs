@@ -102,11 +102,11 @@ impl Untrusted {
 /// Describes the code that a session on this campaign would run. Strings are quoted with escapes, because they come
 /// from an unknown author.
 fn what_would_run(manifest: &Manifest) -> String {
-    if manifest.is_linked() {
-        return format!("{:?} would be loaded and run", manifest.linked.to_string_lossy());
+    if manifest.settings.is_linked() {
+        return format!("{:?} would be loaded and run", manifest.settings.linked.to_string_lossy());
     }
-    let mut text = format!("{:?} would be compiled", manifest.sources);
-    for (what, list) in [("flags", &manifest.flags), ("libraries", &manifest.libs)] {
+    let mut text = format!("{:?} would be compiled", manifest.settings.sources);
+    for (what, list) in [("flags", &manifest.settings.flags), ("libraries", &manifest.settings.libs)] {
         if !list.is_empty() {
             let _ = write!(text, " with the {what} {list:?}");
         }

@@ -74,12 +74,10 @@ fn a_key_that_occurs_twice_is_refused() {
 #[test]
 fn the_message_names_what_would_run_and_is_of_its_own_kind() {
     let dir = tempfile::tempdir().unwrap();
-    let bad = Manifest {
-        linked: "/none/evil.so".into(),
-        sources: vec!["/src/a\u{1b}[2J.c".into()],
-        flags: vec!["-fplugin=/evil.so".to_owned()],
-        ..manifest()
-    };
+    let mut bad = manifest();
+    bad.settings.linked = "/none/evil.so".into();
+    bad.settings.sources = vec!["/src/a\u{1b}[2J.c".into()];
+    bad.settings.flags = vec!["-fplugin=/evil.so".to_owned()];
     fs::write(dir.path().join(manifest::FILE), signed_with(&bad, None).unwrap()).unwrap();
     let e = Trusted::read(dir.path(), false).unwrap_err();
     let text = e.to_string();

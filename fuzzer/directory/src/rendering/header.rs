@@ -23,7 +23,6 @@ use std::{
 
 use object::{Object, ObjectSymbol};
 
-use crate::output::reports::write_all;
 use penfuzz_report::{Header, Report};
 use penfuzz_system::files::foreign;
 
@@ -39,17 +38,12 @@ const STANDARD: [&str; 10] = [
     "errno.h", "fenv.h", "setjmp.h", "signal.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "unistd.h",
 ];
 
-/// Looks for the header. If there is one, sets it in `report` and writes the reports in `dir` again.
-///
-/// # Errors
-/// File system errors while the reports are written.
-pub fn complete(dir: &Path, report: &mut Report) -> std::io::Result<()> {
+/// Looks for the header. If there is one, sets it in `report`.
+pub fn complete(report: &mut Report) {
     report.header = find(report);
-    if report.header.is_none() {
-        return Ok(());
+    if report.header.is_some() {
+        report.test_program = Some(penfuzz_testgen::commands(report));
     }
-    report.test_program = Some(penfuzz_testgen::commands(report));
-    write_all(dir, report)
 }
 
 /// The header; `None` if the tests must declare the function.

@@ -121,7 +121,7 @@ impl ReplaySession {
     /// # Errors
     /// When neither the linked file nor its sources exist, or when they cannot be used.
     pub fn of(campaign: &Trusted) -> Result<Self, Error> {
-        Self::for_goals(campaign, campaign.manifest().goals, campaign.manifest().scope)
+        Self::for_goals(campaign, campaign.manifest().settings.goals, campaign.manifest().scope)
     }
 
     /// The same, with the target compiled for other goals.
@@ -131,25 +131,30 @@ impl ReplaySession {
     pub fn for_goals(campaign: &Trusted, goals: Goals, scope: ScopeKind) -> Result<Self, Error> {
         let manifest = campaign.manifest();
         let subject = Subject {
-            name: Path::new(&manifest.target),
+            name: &manifest.settings.target,
             function: Some(&manifest.symbol),
-            rounding: manifest.rounding,
-            args: &manifest.args,
-            calls: &manifest.sequence,
+            rounding: manifest.settings.rounding,
+            args: &manifest.settings.args,
+            calls: &manifest.settings.calls,
             sizes: manifest.sizes.as_ref(),
             only_numbers: false,
             goals,
             scope: Some(scope),
-            limits: manifest.limits(),
+            limits: manifest.settings.limits(),
         };
-        if manifest.sources.is_empty() && !manifest.linked.exists() {
-            return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
+        if manifest.settings.sources.is_empty() && !manifest.settings.linked.exists() {
+            return Err(at(
+                &manifest.settings.linked,
+                "is the target of this campaign and is gone; link it again with pen-cc",
+            ));
         }
-        let is_as_built = goals == manifest.goals || manifest.sources.is_empty();
-        if manifest.is_linked() && is_as_built {
-            return Self::load(&manifest.linked, subject).map(|session| session.allowing(&manifest.allow));
+        let is_as_built = goals == manifest.settings.goals || manifest.settings.sources.is_empty();
+        if manifest.settings.is_linked() && is_as_built {
+            return Self::load(&manifest.settings.linked, subject)
+                .map(|session| session.allowing(&manifest.settings.allow));
         }
-        Self::load(&build(&recipe(manifest, goals, scope))?, subject).map(|session| session.allowing(&manifest.allow))
+        Self::load(&build(&recipe(manifest, goals, scope))?, subject)
+            .map(|session| session.allowing(&manifest.settings.allow))
     }
 
     fn allowing(mut self, allowed: &[Allow]) -> Self {
@@ -168,7 +173,7 @@ impl ReplaySession {
         (self.fingerprint != manifest.fingerprint).then(|| {
             format!(
                 "{} has changed since the campaign; inputs are evaluated on the target as it is now",
-                manifest.target
+                manifest.settings.target.display()
             )
         })
     }
@@ -292,13 +297,13 @@ impl ReplaySession {
 /// When the sources do not compile, or when neither the sources nor the file exist.
 pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     let manifest = campaign.manifest();
-    if manifest.sources.iter().all(|source| source.exists()) && !manifest.sources.is_empty() {
-        return build(&recipe(manifest, manifest.goals, manifest.scope));
+    if manifest.settings.sources.iter().all(|source| source.exists()) && !manifest.settings.sources.is_empty() {
+        return build(&recipe(manifest, manifest.settings.goals, manifest.scope));
     }
-    if manifest.is_linked() && manifest.linked.exists() {
-        return Ok(manifest.linked.clone());
+    if manifest.settings.is_linked() && manifest.settings.linked.exists() {
+        return Ok(manifest.settings.linked.clone());
     }
-    Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
+    Err(at(&manifest.settings.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
 }
 
 /// The function whose mutants are made in this scope; `*` for all functions.
@@ -315,9 +320,9 @@ pub fn mutants_flag(manifest: &Manifest, scope: ScopeKind) -> String {
 /// The recipe by which the target of a campaign is built.
 fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
     Recipe {
-        sources: manifest.sources.clone(),
-        flags: manifest.flags.clone(),
-        libs: manifest.libs.clone(),
+        sources: manifest.settings.sources.clone(),
+        flags: manifest.settings.flags.clone(),
+        libs: manifest.settings.libs.clone(),
         exceptions: goals.need_operations(),
         decisions: goals.are_decisions(),
         mutants: (goals == Goals::Mutants).then(|| mutated(manifest, scope).to_owned()),

@@ -19,8 +19,8 @@ pub struct BranchGraph {
     /// For each branch, whether it belongs to a comparison or an operation, whose site is passed whether the branch is
     /// taken or not.
     pub passed: Vec<bool>,
-    /// For each branch, the branches of the same site (itself included), as a range.
-    pub siblings: Vec<(u32, u32)>,
+    /// For each branch, the branches of the same site (itself included).
+    pub siblings: Vec<Siblings>,
     /// The decisions in scope whose vectors are goals, in ascending order of their branches.
     #[serde(default)]
     pub decisions: Vec<VectorGoals>,
@@ -36,7 +36,7 @@ impl BranchGraph {
             goal: scope.branches.clone(),
             requested: scope.requested.clone(),
             passed: vec![false; target.n_branches],
-            siblings: vec![(0, 0); target.n_branches],
+            siblings: vec![Siblings::default(); target.n_branches],
             decisions: Vec::new(),
         };
         for s in &scope.sites {
@@ -44,7 +44,8 @@ impl BranchGraph {
             graph.passed[site.branches()].fill(!site.is_conditional());
             for (i, edges) in site.edges.iter().enumerate() {
                 let branch = site.first_branch + i;
-                graph.siblings[branch] = (site.first_branch as u32, (site.first_branch + site.n_branches) as u32);
+                graph.siblings[branch] =
+                    Siblings { first: site.first_branch as u32, end: (site.first_branch + site.n_branches) as u32 };
                 graph.next[branch] = successors(target, scope, edges);
             }
             if let Some(decision) = &site.decision {
@@ -56,12 +57,30 @@ impl BranchGraph {
     }
 }
 
+/// The branches of one site, which have consecutive numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Siblings {
+    /// The first branch.
+    pub first: u32,
+    /// The number after the last branch.
+    pub end: u32,
+}
+
+/// A branch from which control can reach a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level {
+    /// The number of the branch.
+    pub branch: u32,
+    /// The number of sites on the shortest way between them.
+    pub level: u32,
+}
+
 /// The branches from which control can reach the site of a target, with the number of sites on the shortest way between
 /// them.
 #[derive(Debug)]
 pub struct Levels {
     /// In ascending order of the branches.
-    branches: Vec<(u32, u32)>,
+    branches: Vec<Level>,
 }
 
 impl Levels {
@@ -69,11 +88,11 @@ impl Levels {
     /// `siblings` the branches of its site. The levels end before the one with which there would be more than `most`
     /// branches.
     #[must_use]
-    pub fn new(before: &[Vec<u32>], siblings: &[(u32, u32)], target: u32, most: usize) -> Self {
-        let mut branches: Vec<(u32, u32)> = Vec::new();
+    pub fn new(before: &[Vec<u32>], siblings: &[Siblings], target: u32, most: usize) -> Self {
+        let mut branches: Vec<Level> = Vec::new();
         let mut seen = HashSet::new();
         // A branch that leads to a site leads to all branches of the site. One of them represents all.
-        let mut sites = HashSet::from([siblings[target as usize].0]);
+        let mut sites = HashSet::from([siblings[target as usize].first]);
         let mut ring = vec![target];
         for level in 0.. {
             let complete = branches.len();
@@ -82,8 +101,8 @@ impl Levels {
                 if !seen.insert(*b) {
                     continue;
                 }
-                branches.push((*b, level));
-                if sites.insert(siblings[*b as usize].0) {
+                branches.push(Level { branch: *b, level });
+                if sites.insert(siblings[*b as usize].first) {
                     further.push(*b);
                 }
                 if branches.len() > most {
@@ -102,8 +121,8 @@ impl Levels {
     }
 
     /// The branches with their levels, grouped by site.
-    pub fn by_site(&self, siblings: &[(u32, u32)]) -> impl Iterator<Item = &[(u32, u32)]> {
-        self.branches.chunk_by(|a, b| siblings[a.0 as usize] == siblings[b.0 as usize])
+    pub fn by_site(&self, siblings: &[Siblings]) -> impl Iterator<Item = &[Level]> {
+        self.branches.chunk_by(|a, b| siblings[a.branch as usize] == siblings[b.branch as usize])
     }
 }
 

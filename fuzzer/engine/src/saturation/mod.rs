@@ -12,4 +12,4 @@ pub use feedback::{NewPlaceFeedback, SaturationFeedback};
 pub use graph::BranchGraph;
 pub use penfuzz_executor::PenObserver;
 pub use scope::{ExtraGoals, Goals, Scope, ScopeKind};
-pub use set::{PendingInput, Saturation};
+pub use set::{BranchCounts, PendingInput, Saturation};

@@ -48,7 +48,7 @@ struct Shade {
 
 /// Returns the order of rows: first the functions on which the reference tool loses, then the others.
 pub fn order(summary: &Summary) -> Vec<usize> {
-    let lost: Vec<&str> = summary.losses().iter().map(|(f, _, _)| f.function.as_str()).collect();
+    let lost: Vec<&str> = summary.losses().iter().map(|loss| loss.function.function.as_str()).collect();
     let rank = |f: &FunctionSummary| lost.iter().position(|l| *l == f.function).unwrap_or(usize::MAX);
     let mut order: Vec<_> = (0..summary.functions.len()).collect();
     order.sort_by_key(|&i| rank(&summary.functions[i]));

@@ -31,7 +31,7 @@ use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};
 
 use grid::Grid;
 use penfuzz_system::files::atomic;
-use summary::Summary;
+use summary::{Loss, Summary};
 
 use super::model::{Experiment, Trial};
 
@@ -72,7 +72,7 @@ pub fn headline(experiment: &Experiment, trials: &[Trial]) -> String {
 /// Returns the functions on which the reference tool loses, in one line.
 fn losses(summary: &Summary) -> String {
     let mut names = Vec::new();
-    for (function, _, _) in summary.losses() {
+    for Loss { function, .. } in summary.losses() {
         if !names.contains(&function.function.as_str()) {
             names.push(function.function.as_str());
         }

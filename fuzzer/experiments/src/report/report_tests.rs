@@ -162,7 +162,7 @@ fn a_tool_is_compared_on_each_function_and_on_all() {
     let of_best = 100.0 * (7.0 / 9.0 + 1.0 + 1.0) / 3.0;
     assert!((other.coverage_of_best.unwrap() - of_best).abs() < 1e-9);
     assert_eq!((summary.tools[0].functions_at_best, other.functions_at_best), (2, 2));
-    assert_eq!(summary.losses().iter().map(|(f, _, _)| f.function.as_str()).collect::<Vec<_>>(), ["function_2"]);
+    assert_eq!(summary.losses().iter().map(|loss| loss.function.function.as_str()).collect::<Vec<_>>(), ["function_2"]);
 }
 
 #[test]

@@ -160,16 +160,30 @@ pub struct TrialError {
     pub error: String,
 }
 
+/// A function on which the reference tool loses against another tool.
+pub struct Loss<'a> {
+    /// The function.
+    pub function: &'a FunctionSummary,
+    /// The other tool on this function.
+    pub cell: &'a Cell,
+    /// The reference tool against the other tool.
+    pub comparison: &'a Comparison,
+}
+
 impl Summary {
     /// Returns the functions on which the reference tool loses against any tool: first the significant losses, then by
     /// the effect size.
-    pub fn losses(&self) -> Vec<(&FunctionSummary, &Cell, &Comparison)> {
+    pub fn losses(&self) -> Vec<Loss<'_>> {
         let all = self.functions.iter().flat_map(|f| f.tools.iter().map(move |c| (f, c)));
         let mut lost: Vec<_> = all
-            .filter_map(|(f, c)| c.against.as_ref().map(|a| (f, c, a)))
-            .filter(|(_, _, a)| a.verdict == Verdict::Worse)
+            .filter_map(|(function, cell)| Some(Loss { function, cell, comparison: cell.against.as_ref()? }))
+            .filter(|loss| loss.comparison.verdict == Verdict::Worse)
             .collect();
-        lost.sort_by(|(_, _, a), (_, _, b)| b.significant.cmp(&a.significant).then(a.a12.total_cmp(&b.a12)));
+        let rank = |loss: &Loss| (!loss.comparison.significant, loss.comparison.a12);
+        lost.sort_by(|a, b| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
         lost
     }
 

@@ -7,7 +7,7 @@ use penfuzz_report::{
 
 use super::{
     grid::Grid,
-    summary::{Against, Comparison, FunctionSummary, Summary, ToolSummary, Verdict},
+    summary::{Against, Comparison, FunctionSummary, Loss, Summary, ToolSummary, Verdict},
     table::{Cell, Table},
 };
 use crate::statistics::{ALPHA, Spread};
@@ -100,7 +100,7 @@ pub fn losses(summary: &Summary) -> Table {
         "p, Holm",
         "significant",
     ]);
-    for (function, cell, c) in summary.losses() {
+    for Loss { function, cell, comparison: c } in summary.losses() {
         let own = function.tools.iter().find(|t| t.tool == summary.reference).and_then(|t| t.covered);
         table.row([
             function.function.as_str().into(),

@@ -18,11 +18,8 @@ use std::{
 };
 
 use penfuzz_abi::site_kind;
-use penfuzz_campaign::{self as campaign, Options, Proofs};
-use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
-    replay::session::ReplaySession,
-};
+use penfuzz_campaign::{self as campaign, Options, RunOptions};
+use penfuzz_directory::{output::trust::Trusted, replay::session::ReplaySession};
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::{Error, at, failed};
 use penfuzz_prove::Limits;
@@ -89,15 +86,16 @@ struct Known {
     mutant: Mutant,
 }
 
-/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and rewrites its reports.
+/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and adds the results to its
+/// report.
 ///
 /// # Errors
-/// When the target can no longer be compiled or loaded, or the reports cannot be written.
+/// When the target can no longer be compiled or loaded, or files cannot be written.
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) -> Result<(), Error> {
     let scope = how.scope.unwrap_or(campaign.manifest().scope);
     let mut session = ReplaySession::for_goals(campaign, Goals::Mutants, scope)?;
-    if session.scope.is_empty() && campaign.manifest().sources.is_empty() {
-        return Err(at(&campaign.manifest().linked, "has no mutants; compile it with pen-cc -fpen-mutants"));
+    if session.scope.is_empty() && campaign.manifest().settings.sources.is_empty() {
+        return Err(at(&campaign.manifest().settings.linked, "has no mutants; compile it with pen-cc -fpen-mutants"));
     }
     let (mut all, duplicates) = mutants(session.evaluator.target(), &session.scope.sites);
     let mut watch = Watch::start();
@@ -145,7 +143,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     };
     write_elements(dir, report, &all.into_iter().map(|m| m.mutant).collect::<Vec<_>>())?;
     report.mutation = Some(mutation);
-    write_all(dir, report).map_err(Error::from_source)
+    Ok(())
 }
 
 impl How {
@@ -337,19 +335,17 @@ fn infect(
     if out.exists() {
         fs::remove_dir_all(&out).map_err(|e| failed(&out, "cannot be replaced", e))?;
     }
-    let manifest = campaign.manifest();
-    let options = Options {
-        linked: session.linked.clone(),
+    let mut options = Options::resuming(campaign.manifest());
+    options.settings.linked.clone_from(&session.linked);
+    options.settings.goals = if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants };
+    options.scope = Some(session.scope.kind);
+    options.run = RunOptions {
         out: Some(out.clone()),
         seed: how.seed,
         max_time: Some(time),
         max_evals: how.search_evals.map(|evals| evals / 2),
-        goals: if how.distances == Distances::Reach { Goals::Branches } else { Goals::Mutants },
-        scope: Some(session.scope.kind),
-        quiet: true,
         hints: hints.to_vec(),
-        proofs: Proofs::Off,
-        ..Options::resuming(manifest)
+        ..RunOptions::default()
     };
     campaign::run(&options)?;
     Ok(kept(&out))

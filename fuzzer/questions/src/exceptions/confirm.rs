@@ -14,7 +14,10 @@ use penfuzz_report::{
     exceptions::{Confirmation, Confirmed},
 };
 use penfuzz_system::process::child::{self, Limit};
-use penfuzz_target::program::{Site, symbols::Symbols};
+use penfuzz_target::program::{
+    Site,
+    symbols::{SourcePosition, Symbols},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -105,11 +108,11 @@ fn replay(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
 /// Source positions of code. Each address is looked up once.
 struct Map {
     symbols: Symbols,
-    known: HashMap<u64, Vec<(String, u32, u32)>>,
+    known: HashMap<u64, Vec<SourcePosition>>,
 }
 
 impl Map {
-    fn positions(&mut self, offset: u64) -> &[(String, u32, u32)] {
+    fn positions(&mut self, offset: u64) -> &[SourcePosition] {
         let symbols = &self.symbols;
         self.known.entry(offset).or_insert_with(|| symbols.positions(offset))
     }
@@ -119,9 +122,9 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
     let by = |by| Confirmation { by, reason: String::new() };
     let places: Vec<_> = witness.places.iter().flat_map(|p| map.positions(*p).to_vec()).collect();
     let same_file = |file: &str| Path::new(file).file_name() == Path::new(&site.file).file_name();
-    let mut same_line = places.iter().filter(|(file, line, _)| same_file(file) && *line == site.line).peekable();
+    let mut same_line = places.iter().filter(|at| same_file(&at.file) && at.line == site.line).peekable();
     if same_line.peek().is_some() {
-        let exact = same_line.any(|(_, _, column)| *column == site.column);
+        let exact = same_line.any(|at| at.column == site.column);
         return by(if exact { Confirmed::Site } else { Confirmed::Line });
     }
     if let Some(reason) = by_value(site, job, observed) {
@@ -149,15 +152,15 @@ fn by_value(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
     })
 }
 
-fn elsewhere(places: &[(String, u32, u32)], witness: &Witness) -> String {
+fn elsewhere(places: &[SourcePosition], witness: &Witness) -> String {
     if !trap::KNOWS_PLACES {
         return "this processor does not report where".to_owned();
     }
     if witness.is_cut_short {
         return "it is raised too often to examine all places".to_owned();
     }
-    match places.iter().find(|(_, line, _)| *line > 0) {
-        Some((file, line, _)) => {
+    match places.iter().find(|at| at.line > 0) {
+        Some(SourcePosition { file, line, .. }) => {
             let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
             format!("the optimizer has moved it: raised at {name}:{line}")
         }

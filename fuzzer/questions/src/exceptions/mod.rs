@@ -19,11 +19,7 @@ pub mod work;
 use std::path::{Component, Path};
 
 use penfuzz_abi::site_kind;
-use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
-    rendering::arguments::arguments,
-    replay::session::ReplaySession,
-};
+use penfuzz_directory::{output::trust::Trusted, rendering::arguments::arguments, replay::session::ReplaySession};
 use penfuzz_error::{Error, at};
 use penfuzz_report::{
     Arg, Exception, Exceptions, Find, Report, ResultEvidence,
@@ -37,13 +33,13 @@ use self::job::{Job, Observed};
 
 pub use self::job::class;
 
-/// Examines the finds of `campaign` in `dir`, and writes its reports again with the results.
+/// Examines the finds of `campaign` in `dir`, and adds the results to its report.
 ///
 /// # Errors
-/// When the target cannot be loaded any more, or when the reports cannot be written.
+/// As [`examine`].
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
     report.exceptions = Some(examine(dir, campaign, report)?);
-    write_all(dir, report).map_err(Error::from_source)
+    Ok(())
 }
 
 /// Examines the finds of `campaign` in `dir`; `report` is its report.

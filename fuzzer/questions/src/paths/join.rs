@@ -17,7 +17,8 @@ use penfuzz_engine::{goals::path::Step, saturation::BranchGraph, stages::SearchK
 use penfuzz_error::{Error, failed};
 use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_path_search::{Options, Query, confirm};
-use penfuzz_report::{Report, Test, criterion_goals::CriterionGoal};
+use penfuzz_prove::together::Places;
+use penfuzz_report::{BranchIndex, Report, Test, criterion_goals::CriterionGoal};
 use penfuzz_system::files::atomic;
 use penfuzz_target::program::Target;
 
@@ -29,16 +30,16 @@ const SIMPLIFYING: Duration = Duration::from_secs(5);
 /// Maximum number of branches of a path whose input is simplified.
 const LONGEST: usize = 4096;
 
-/// The place in the report of each branch: the index of its site, and its index there.
-pub(super) fn places(target: &Target, report: &Report) -> HashMap<u32, (usize, usize)> {
-    let mut places = HashMap::new();
+/// The place in the report of each branch.
+pub(super) fn places(target: &Target, report: &Report) -> Places {
+    let mut places = Places::new();
     let by_symbol: HashMap<&str, usize> =
         target.functions.iter().enumerate().map(|(i, f)| (f.symbol.as_str(), i)).collect();
     for (i, code) in report.sites.iter().enumerate().filter_map(|(i, s)| Some((i, s.code.as_ref()?))) {
         let Some(function) = by_symbol.get(code.symbol.as_str()) else { continue };
         let mut sites = target.sites.iter().filter(|s| s.function == *function);
         let Some(site) = sites.nth(code.number) else { continue };
-        let branch = |(j, k): (usize, &usize)| ((site.first_branch + k) as u32, (i, j));
+        let branch = |(j, k): (usize, &usize)| ((site.first_branch + k) as u32, BranchIndex { site: i, branch: j });
         places.extend(code.branches.iter().enumerate().map(branch));
     }
     places

@@ -17,10 +17,7 @@ use std::{
 };
 
 use penfuzz_campaign::{Options as CampaignOptions, Proofs, assembly::code_of, models};
-use penfuzz_directory::{
-    output::{reports::write_all, trust::Trusted},
-    replay::session::ReplaySession,
-};
+use penfuzz_directory::{output::trust::Trusted, replay::session::ReplaySession};
 use penfuzz_engine::{
     saturation::{BranchGraph, Goals, Scope, ScopeKind},
     stages::SearchKind,
@@ -58,12 +55,13 @@ const TIME: Duration = Duration::from_secs(10);
 /// The options of the campaign, with half of its budget if it has criteria about sequences: the searches here use the
 /// other half.
 #[must_use]
-pub fn reserve_half_of_budget(options: CampaignOptions) -> CampaignOptions {
-    if !options.criteria.iter().any(|c| c.concerns_branch_order()) {
-        return options;
+pub fn reserve_half_of_budget(mut options: CampaignOptions) -> CampaignOptions {
+    if options.settings.criteria.iter().any(|c| c.concerns_branch_order()) {
+        let run = &mut options.run;
+        run.max_evals = run.max_evals.map(|n| n.div_ceil(2));
+        run.max_time = run.max_time.map(|time| time / 2);
     }
-    let max_evals = options.max_evals.map(|n| n.div_ceil(2));
-    CampaignOptions { max_evals, max_time: options.max_time.map(|time| time / 2), ..options }
+    options
 }
 
 /// An input, and the branches that it takes, in order.
@@ -87,28 +85,26 @@ struct Goal {
     bytes: Option<Vec<u8>>,
 }
 
-/// Completes the criteria of a campaign with these options, and writes its reports in `dir` again. It searches within
-/// the budget that the campaign has left, adds inputs to the tests and figures to the report, and runs solvers on the
-/// goals of other criteria that no test has. Does nothing without such criteria.
+/// Completes the criteria about sequences of a campaign with these options. It searches within the budget that the
+/// campaign has left, and adds inputs to the tests and figures to the report. Does nothing without such criteria.
 ///
 /// # Errors
-/// When the target cannot be compiled or loaded any more, or when the reports cannot be written.
+/// When the target cannot be compiled or loaded any more, or when files cannot be written.
 pub fn complete(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    if how.criteria.iter().any(|c| c.concerns_branch_order()) {
+    if how.settings.criteria.iter().any(|c| c.concerns_branch_order()) {
         // The campaign is trusted: this process has just run it.
         let campaign = Trusted::read(dir, true)?;
         search(dir, &campaign, &mut ReplaySession::of(&campaign)?, report, how)?;
-        write_all(dir, report).map_err(Error::from_source)?;
     }
-    prove(dir, report, how)
+    Ok(())
 }
 
-/// Only runs solvers on the goals of criteria that no test has, except for prefixes of paths.
+/// Runs solvers on the goals of criteria that no test has, except for prefixes of paths.
 ///
 /// # Errors
 /// As [`complete`].
 pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(), Error> {
-    let is_asked = |criterion| how.criteria.contains(&criterion) && how.proofs != Proofs::Off;
+    let is_asked = |criterion| how.settings.criteria.contains(&criterion) && how.run.proofs != Proofs::Off;
     let has_other_criteria = [Criterion::Boundary, Criterion::Exceptions, Criterion::Loop].into_iter().any(is_asked);
     if !is_asked(Criterion::Mcdc) && !has_other_criteria {
         return Ok(());
@@ -123,13 +119,13 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     if has_other_criteria {
         prove::criteria::examine(dir, campaign.manifest(), report, limits(how, report))?;
     }
-    write_all(dir, report).map_err(Error::from_source)
+    Ok(())
 }
 
 /// The time limits of solvers. `penfuzz prove` has its own limits. After a campaign, the limit for all queries is the
 /// duration of its search, at least 10 s and at most 60 s, and the limit for one query is a quarter of that.
 fn limits(how: &CampaignOptions, report: &Report) -> prove::Limits {
-    if let Proofs::Within(limits) = how.proofs {
+    if let Proofs::Within(limits) = how.run.proofs {
         return limits;
     }
     let all = Duration::from_secs_f64(report.seconds.clamp(10.0, 60.0));
@@ -175,7 +171,7 @@ fn search(
     let inputs = inputs(dir, &tests_of(session, report));
     let options = Options {
         search: SearchKind::Targeted,
-        seed: how.seed,
+        seed: how.run.seed,
         max_time: TIME,
         max_evals: EVALUATIONS,
         timeout: session.timeout(),
@@ -191,8 +187,10 @@ fn search(
     let is_single_activation = session.scope.kind == ScopeKind::Function && !calls;
     let mut made =
         GoalCollector { target: &target, function, names: &names, is_single_activation, wanted: Vec::new(), spent: 0 };
-    if let Some(rounds) = how.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None }) {
-        let asked = (how.proofs != Proofs::Off && !solver::find().is_empty()).then(|| SolverContext {
+    if let Some(rounds) =
+        how.settings.criteria.iter().find_map(|c| if let Criterion::Path(k) = c { Some(*k) } else { None })
+    {
+        let asked = (how.run.proofs != Proofs::Off && !solver::find().is_empty()).then(|| SolverContext {
             dir,
             manifest: campaign.manifest(),
             report,
@@ -207,7 +205,7 @@ fn search(
         paths.extend(all.found.iter().map(|(passes, bytes)| (bytes.clone(), passes.clone())));
         made.paths(&all);
     }
-    if how.criteria.contains(&Criterion::Loop) {
+    if how.settings.criteria.contains(&Criterion::Loop) {
         let graph = BranchGraph::new(&target, &scope);
         let goals = loops::Goals::new(&target, Loops::new(&target, &scope, function), &graph);
         made.spent += loops::search(evaluator, &goals, &query, &options, &bounds, &mut paths)?;
@@ -223,9 +221,9 @@ fn search(
     let goals = join::join(dir, session, &query, report, wanted)?;
     report
         .criterion_goals
-        .retain(|g| !how.criteria.iter().any(|c| c.concerns_branch_order() && c.name() == g.criterion));
+        .retain(|g| !how.settings.criteria.iter().any(|c| c.concerns_branch_order() && c.name() == g.criterion));
     report.criterion_goals.extend(goals);
-    for criterion in how.criteria.iter().filter(|c| c.concerns_branch_order()) {
+    for criterion in how.settings.criteria.iter().filter(|c| c.concerns_branch_order()) {
         let name = criterion.name();
         report.criteria.insert(name.to_owned(), criterion_goals::figures(report, name));
     }
@@ -235,9 +233,9 @@ fn search(
 /// Half of the limits, or more if the campaign has used less than its half. The campaign may have used more than half,
 /// since it continues for a short time from models of solvers.
 fn remaining_bounds(how: &CampaignOptions, report: &Report, begun: Instant) -> Bounds {
-    let evaluations = how.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
+    let evaluations = how.run.max_evals.map_or(u64::MAX, |most| most.saturating_sub(report.evaluations).max(most / 2));
     let used = Duration::from_secs_f64(report.seconds.max(0.0));
-    let until = how.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
+    let until = how.run.max_time.map(|time| begun + time.saturating_sub(used).max(time / 2));
     Bounds { evaluations, until }
 }
 
@@ -251,8 +249,7 @@ fn try_new_branches(
     known: Vec<Vec<u8>>,
 ) -> Result<(), Error> {
     let places = join::places(target, report);
-    let is_new =
-        |branch: &u32| places.get(branch).is_some_and(|(i, j)| report.sites[*i].branches[*j].status.is_untaken());
+    let is_new = |branch: &u32| places.get(branch).is_some_and(|at| report.branch(*at).status.is_untaken());
     if paths.iter().any(|(_, passes)| passes.iter().any(is_new)) {
         for fault in models::try_inputs(how, dir, report, known)? {
             errln!("penfuzz: {fault}");

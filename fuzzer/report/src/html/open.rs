@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Listed, listing::Listing};
 use crate::{
-    model::{Branch, Report, Site, Status},
+    model::{Branch, BranchIndex, ProvedBranch, Report, Site, Status},
     sources::Sources,
     uncovered::{awaited_branch, closest_first, explain, place},
 };
@@ -58,7 +58,7 @@ pub struct Proved<'a> {
 /// Lists the branches that are proved unreachable.
 pub fn proved<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'a>) -> Listed<Proved<'a>> {
     let all: Vec<_> = report.proved().collect();
-    Listed::of(all.into_iter().map(|(site, branch, proof)| Proved {
+    Listed::of(all.into_iter().map(|ProvedBranch { site, branch, proof }| Proved {
         file: &site.file,
         place: place(site),
         anchor: listing.anchor(&site.file, site.line),
@@ -76,7 +76,7 @@ enum Kind {
     /// An input whose operands are closer.
     Input,
     /// This branch, `[site, branch]` in the report, must be taken before; `None` if it is not known.
-    AwaitedBranch(Option<(usize, usize)>),
+    AwaitedBranch(Option<BranchIndex>),
     NullPointer,
     EarlierCalls,
 }

@@ -67,9 +67,9 @@ impl Writer<'_> {
         let (mut a, mut b) = (name(node.args[0]), node.args.get(1).map(|b| name(*b)).unwrap_or_default());
         match (node.op, sort) {
             (Op::FpIs(class), Sort::Float(format)) => {
-                let (place, low, high) = range(class, format, &a);
-                let place = self.step("int64_t", &place);
-                (format!("INSIDE({place}, {low}, {high})"), format!("OUTSIDE({place}, {low}, {high})"))
+                let Interval { position, first, last } = interval(class, format, &a);
+                let place = self.step("int64_t", &position);
+                (format!("INSIDE({place}, {first}, {last})"), format!("OUTSIDE({place}, {first}, {last})"))
             }
             (Op::Eq, Sort::Float(format)) => {
                 let [a, b] = [a, b].map(|x| self.step("int64_t", &format!("{}({x})", value::key(format))));
@@ -106,9 +106,18 @@ fn of_order(is_closed: bool, kind: &str, a: &str, b: &str) -> Pair {
     (format!("{to}({kind}, {a}, {b})"), format!("{back}({kind}, {b}, {a})"))
 }
 
-/// A class of floats as an interval in the order of all floats: the position of the value, and the first and last
-/// position of the class.
-pub(super) fn range(class: Class, format: Format, x: &str) -> (String, String, String) {
+/// A class of floats as an interval in the order of all floats, as C expressions.
+pub(super) struct Interval {
+    /// The position of the value.
+    pub(super) position: String,
+    /// The first position of the class.
+    pub(super) first: String,
+    /// The last position of the class.
+    pub(super) last: String,
+}
+
+/// The interval of a class of floats, and the position of the value `x`.
+pub(super) fn interval(class: Class, format: Format, x: &str) -> Interval {
     let key = value::key(format);
     let abs = if key == "KEY64" { "fabs" } else { "fabsf" };
     let place = |bits: u128| format!("{}LL", held(format, bits));
@@ -119,8 +128,10 @@ pub(super) fn range(class: Class, format: Format, x: &str) -> (String, String, S
         Class::Normal => (place(normal), place(infinity - 1)),
         Class::Infinite => (place(infinity), place(infinity)),
         Class::NaN => ("INT64_MAX".to_owned(), "INT64_MAX".to_owned()),
-        Class::Negative => return (format!("{key}({x})"), "INT64_MIN".to_owned(), "-1LL".to_owned()),
-        Class::Positive => return (format!("{key}({x})"), place(0), place(infinity)),
+        Class::Negative => ("INT64_MIN".to_owned(), "-1LL".to_owned()),
+        Class::Positive => (place(0), place(infinity)),
     };
-    (format!("{key}({abs}({x}))"), first, last)
+    let is_signed = matches!(class, Class::Negative | Class::Positive);
+    let position = if is_signed { format!("{key}({x})") } else { format!("{key}({abs}({x}))") };
+    Interval { position, first, last }
 }

@@ -3,7 +3,11 @@
 use penfuzz_mutators::view::Kind;
 use penfuzz_report::literal;
 
-use super::{Writer, name};
+use super::{
+    Writer,
+    distance::{Interval, interval},
+    name,
+};
 use crate::{
     float::{Format, Rounding},
     term::{Node, Op, Sort, Term, Value, mask},
@@ -112,8 +116,8 @@ impl Writer<'_> {
             (Op::FpLt | Op::BvUlt, _) => format!("{a} < {b}"),
             (Op::FpEq, _) => format!("{a} == {b}"),
             (Op::FpIs(class), Sort::Float(format)) => {
-                let (place, low, high) = super::distance::range(class, format, a);
-                format!("{place} >= {low} & {place} <= {high}")
+                let Interval { position, first, last } = interval(class, format, a);
+                format!("{position} >= {first} & {position} <= {last}")
             }
             (Op::BvSlt, _) => format!("{} < {}", signed(a, width), signed(b, width)),
             _ => format!("{} <= {}", signed(a, width), signed(b, width)),

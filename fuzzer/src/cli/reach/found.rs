@@ -14,7 +14,7 @@ use penfuzz_error::{Error, failed};
 use penfuzz_mutators::view::Kind;
 use penfuzz_path_search::{Answer, Query};
 use penfuzz_questions::reach::spec::Conditionals;
-use penfuzz_report::{Arg, Branches, End, Report, Test, c_text, literal};
+use penfuzz_report::{Arg, BranchIndex, Branches, End, Report, Test, c_text, literal};
 use penfuzz_system::{console, files::atomic, outln};
 use serde::Serialize;
 
@@ -208,7 +208,7 @@ fn report(args: &Args, linked: &Linked, session: &ReplaySession, answer: &Answer
     let test = answer.bytes.as_ref().map(|bytes| Test {
         file: INPUT.to_owned(),
         args: arguments(function, bytes),
-        covers: vec![(0, 0); taken.len()],
+        covers: vec![BranchIndex { site: 0, branch: 0 }; taken.len()],
         ends: answer.confirmed.as_ref().and_then(|c| c.exit).map(End::Exit),
         throws: answer.confirmed.as_ref().and_then(|c| c.throws.clone()),
         ..Test::default()

@@ -88,8 +88,8 @@ pub fn to_double(number: u128) -> Option<u64> {
 #[must_use]
 pub fn of_double(bits: u64) -> u128 {
     let sign = ((bits >> 63) as u16) << 15;
-    match parts(bits) {
-        Some((_, exponent, fraction)) => join(sign | (exponent + BIAS) as u16, 1 << 63 | fraction << 11),
+    match magnitude(bits) {
+        Some(Magnitude { exponent, fraction }) => join(sign | (exponent + BIAS) as u16, 1 << 63 | fraction << 11),
         None if bits << 1 == 0 => join(sign, 0),
         None => join(sign | 0x7fff, 1 << 63 | (bits & FRACTION) << 11),
     }
@@ -121,17 +121,25 @@ pub(super) fn double(x: &[u8]) -> u64 {
     u64::from_le_bytes(x[..8].try_into().unwrap_or_default())
 }
 
-/// Sign, exponent without bias, and fraction below the leading one, normalized; `None` for 0, infinities and NaN.
-pub(super) fn parts(bits: u64) -> Option<(u64, i32, u64)> {
-    let (sign, biased, fraction) = (bits >> 63, (bits >> 52 & 0x7ff) as i32, bits & FRACTION);
+/// The magnitude of a `double`, normalized.
+pub(super) struct Magnitude {
+    /// The exponent without bias.
+    pub(super) exponent: i32,
+    /// The fraction below the leading one.
+    pub(super) fraction: u64,
+}
+
+/// The magnitude of the `double` with these bits; `None` for 0, infinities and NaN.
+pub(super) fn magnitude(bits: u64) -> Option<Magnitude> {
+    let (biased, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & FRACTION);
     match biased {
         0x7ff => None,
         0 if fraction == 0 => None,
         0 => {
             let shift = fraction.leading_zeros() - 11;
-            Some((sign, -1022 - shift as i32, fraction << shift & FRACTION))
+            Some(Magnitude { exponent: -1022 - shift as i32, fraction: fraction << shift & FRACTION })
         }
-        _ => Some((sign, biased - 1023, fraction)),
+        _ => Some(Magnitude { exponent: biased - 1023, fraction }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes the memory of a block from an input.
 
 use super::{
-    extended::{self, parts},
+    extended::{self, Magnitude, magnitude},
     model::{Block, Form},
 };
 
@@ -75,8 +75,8 @@ unsafe fn write_converted(x: &[u8], form: Form, to: *mut u8) {
 /// Converts the bits of a `double` to a `__float128` of the same value.
 fn quadruple(bits: u64) -> u128 {
     let sign = u128::from(bits >> 63) << 127;
-    match parts(bits) {
-        Some((_, exponent, fraction)) => {
+    match magnitude(bits) {
+        Some(Magnitude { exponent, fraction }) => {
             sign | u128::from((exponent + 16383) as u16) << 112 | u128::from(fraction) << 60
         }
         None if bits << 1 == 0 => sign,

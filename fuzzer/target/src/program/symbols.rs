@@ -119,16 +119,16 @@ impl Symbols {
         all
     }
 
-    /// File, line and column of the code at an offset in the target: the innermost inlined function first, then the
-    /// calls around it. An unknown column is 0.
+    /// The positions of the code at an offset in the target: the innermost inlined function first, then the calls
+    /// around it.
     #[must_use]
-    pub fn positions(&self, offset: u64) -> Vec<(String, u32, u32)> {
+    pub fn positions(&self, offset: u64) -> Vec<SourcePosition> {
         let mut all = Vec::new();
         let Some(mut frames) = self.loader.as_ref().and_then(|l| l.find_frames(offset).ok()) else { return all };
         while let Ok(Some(frame)) = frames.next() {
             let Some(place) = frame.location else { continue };
             if let (Some(file), Some(line)) = (place.file, place.line) {
-                all.push((file.to_owned(), line, place.column.unwrap_or(0)));
+                all.push(SourcePosition { file: file.to_owned(), line, column: place.column.unwrap_or(0) });
             }
         }
         all
@@ -147,6 +147,17 @@ impl Symbols {
             Some((location.file?.to_owned(), location.line.filter(|l| *l > 0)?))
         })
     }
+}
+
+/// A position in the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcePosition {
+    /// The path, as in the debug information.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if it is unknown.
+    pub column: u32,
 }
 
 /// The range of the runtime's code in the file at `path`.

@@ -10,8 +10,30 @@ use crate::{
     structured,
 };
 
-/// Number of kinds of steps, see [`Walk::step`].
-pub(super) const N_ARMS: usize = 6;
+/// The kinds of steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arm {
+    /// Newton steps by the model.
+    Newton,
+    /// New values of some numbers.
+    Random,
+    /// A step along the difference of two points that reach the wanted condition.
+    Difference,
+    /// A correction of one number by the operands of the wanted condition.
+    Operands,
+    /// Rounding to few binary or decimal places.
+    Round,
+    /// Changes of a few units in the last place.
+    Near,
+}
+
+impl Arm {
+    /// All arms, in the order of their discriminants.
+    const ALL: [Self; N_ARMS] = [Self::Newton, Self::Random, Self::Difference, Self::Operands, Self::Round, Self::Near];
+}
+
+/// Number of kinds of steps.
+const N_ARMS: usize = 6;
 
 /// Maximum number of consecutive Newton steps; they end at the first one without a gain.
 const NEWTON_STEPS: u32 = 12;
@@ -42,38 +64,40 @@ impl Default for Bandit {
 
 impl Bandit {
     /// Draws an arm with a probability proportional to its gains per evaluation, but at least a minimum for every arm.
-    pub(super) fn choose<R: Rand>(&self, rng: &mut R) -> usize {
+    pub(super) fn choose<R: Rand>(&self, rng: &mut R) -> Arm {
         let rate = |i: usize| (self.gains[i] + MIN_GAIN) / self.costs[i].max(1.0);
         let sum: f64 = (0..N_ARMS).map(rate).sum();
         let least = sum / (8 * N_ARMS) as f64;
         let mut at = rng.next_float() * (0..N_ARMS).map(|i| rate(i).max(least)).sum::<f64>();
-        for i in 0..N_ARMS {
+        for (i, arm) in Arm::ALL.into_iter().enumerate() {
             at -= rate(i).max(least);
             if at < 0.0 {
-                return i;
+                return arm;
             }
         }
-        N_ARMS - 1
+        Arm::Near
     }
 
-    pub(super) fn note(&mut self, arm: usize, evaluations: u64, gained: bool) {
+    /// Records what a trial that began with `arm` has cost, and whether it gained.
+    pub(super) fn note(&mut self, arm: Arm, evaluations: u64, gained: bool) {
         const FADING: f64 = 0.95;
-        self.gains[arm] = self.gains[arm] * FADING + f64::from(u8::from(gained));
-        self.costs[arm] = self.costs[arm] * FADING + evaluations.max(1) as f64;
+        let (gains, costs) = (&mut self.gains[arm as usize], &mut self.costs[arm as usize]);
+        *gains = *gains * FADING + f64::from(u8::from(gained));
+        *costs = *costs * FADING + evaluations.max(1) as f64;
     }
 }
 
 impl<R: Rand> Walk<'_, R> {
-    /// Makes a step of one kind, by its number below [`N_ARMS`].
-    pub(super) fn step(&mut self, arm: usize) -> Result<(), Stop> {
+    /// Makes a step of one kind.
+    pub(super) fn step(&mut self, arm: Arm) -> Result<(), Stop> {
         let before = self.evaluations;
         match arm {
-            0 => self.newton()?,
-            1 => self.random_step()?,
-            2 => self.difference()?,
-            3 => self.by_operands()?,
-            4 => self.round()?,
-            _ => self.near()?,
+            Arm::Newton => self.newton()?,
+            Arm::Random => self.random_step()?,
+            Arm::Difference => self.difference()?,
+            Arm::Operands => self.by_operands()?,
+            Arm::Round => self.round()?,
+            Arm::Near => self.near()?,
         }
         // If the arm could not make a step here, a random step avoids evaluating the same point again.
         if self.evaluations == before { self.random_step() } else { Ok(()) }

@@ -11,7 +11,7 @@ use libafl_bolts::impl_serdeany;
 use penfuzz_executor::Changes;
 use serde::{Deserialize, Serialize};
 
-use super::graph::{BranchGraph, Levels, components};
+use super::graph::{BranchGraph, Levels, Siblings, components};
 
 /// Maximum number of branches that are visited to find those that lead to a target. It bounds the cost of one attempt
 /// at a branch before its first evaluation.
@@ -27,6 +27,19 @@ pub struct PendingInput {
     pub bytes: Vec<u8>,
     /// The branches that it was the first to cover.
     pub covers: Vec<u32>,
+}
+
+/// Counts of the requested branches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchCounts {
+    /// All.
+    pub total: usize,
+    /// Covered by an input that ends normally.
+    pub covered: usize,
+    /// Saturated.
+    pub saturated: usize,
+    /// Given up, without those of [`Saturation::depends_on_earlier_calls`].
+    pub given_up: usize,
 }
 
 /// Identifies a list of changes. Each set in this process has its own number, and so does each copy.
@@ -181,8 +194,8 @@ impl Saturation {
     /// The branches of the site of `branch`.
     #[must_use]
     pub fn siblings(&self, branch: usize) -> core::ops::Range<usize> {
-        let (from, to) = self.graph.siblings[branch];
-        from as usize..to as usize
+        let Siblings { first, end } = self.graph.siblings[branch];
+        first as usize..end as usize
     }
 
     /// The branches that lead directly to the site of `branch`.
@@ -210,10 +223,12 @@ impl Saturation {
         let levels = Levels::new(&self.before, &self.graph.siblings, target as u32, MOST_LEVELS);
         let site = self.siblings(target);
         let mut leads = Vec::new();
-        for of_site in levels.by_site(&self.graph.siblings).filter(|s| !site.contains(&(s[0].0 as usize))) {
-            let all = self.siblings(of_site[0].0 as usize).len();
-            let furthest = if of_site.len() < all { u32::MAX } else { of_site.iter().map(|b| b.1).max().unwrap_or(0) };
-            let mut nearer: Vec<_> = of_site.iter().filter(|b| b.1 < furthest).map(|b| (b.0 as usize, b.1)).collect();
+        for of_site in levels.by_site(&self.graph.siblings).filter(|s| !site.contains(&(s[0].branch as usize))) {
+            let all = self.siblings(of_site[0].branch as usize).len();
+            let furthest =
+                if of_site.len() < all { u32::MAX } else { of_site.iter().map(|b| b.level).max().unwrap_or(0) };
+            let mut nearer: Vec<_> =
+                of_site.iter().filter(|b| b.level < furthest).map(|b| (b.branch as usize, b.level)).collect();
             if nearer.len() > MOST_LEADS {
                 nearer.sort_by_key(|b| (b.1, b.0));
                 nearer.truncate(MOST_LEADS);
@@ -251,21 +266,23 @@ impl Saturation {
     #[must_use]
     pub fn is_site_reached(&self, branch: usize) -> bool {
         if !self.graph.passed[branch] {
-            return self.reached[self.graph.siblings[branch].0 as usize];
+            return self.reached[self.graph.siblings[branch].first as usize];
         }
         let before = &self.before[branch];
         before.is_empty() || before.iter().any(|b| self.covered[*b as usize])
     }
 
-    /// Counts of the requested branches: all, covered by an input that ends normally, saturated, and given up. The last
-    /// count is without the branches of [`Saturation::depends_on_earlier_calls`].
+    /// Counts of the requested branches.
     #[must_use]
-    pub fn counts(&self) -> (usize, usize, usize, usize) {
+    pub fn counts(&self) -> BranchCounts {
         let requested = || self.goals().filter(|b| self.graph.requested[*b]);
         let count = |v: &[bool]| requested().filter(|b| v[*b]).count();
-        let covered = count(&self.covered) - self.covered_by_crash_only();
-        let given_up = requested().filter(|b| self.given_up[*b] && !self.depends_on_earlier_calls(*b)).count();
-        (requested().count(), covered, count(&self.saturated), given_up)
+        BranchCounts {
+            total: requested().count(),
+            covered: count(&self.covered) - self.covered_by_crash_only(),
+            saturated: count(&self.saturated),
+            given_up: requested().filter(|b| self.given_up[*b] && !self.depends_on_earlier_calls(*b)).count(),
+        }
     }
 
     /// The number of requested branches that only crashing or hanging inputs took. They are not among the covered ones
@@ -305,7 +322,7 @@ impl Saturation {
             }
             self.generation += 1;
             self.covered[branch] = true;
-            self.reached[self.graph.siblings[branch].0 as usize] = true;
+            self.reached[self.graph.siblings[branch].first as usize] = true;
             self.by_crash[branch] = crashed;
             self.changes.push(branch as u32);
             if core::mem::take(&mut self.given_up[branch]) {

@@ -10,7 +10,7 @@ fn set(sites: usize, edges: &[(u32, u32)]) -> Saturation {
         goal: vec![true; n],
         requested: vec![true; n],
         passed: vec![false; n],
-        siblings: (0..n as u32).map(|b| (b / 2 * 2, b / 2 * 2 + 2)).collect(),
+        siblings: (0..n as u32).map(|b| Siblings { first: b / 2 * 2, end: b / 2 * 2 + 2 }).collect(),
         decisions: Vec::new(),
     };
     for (branch, site) in edges {

@@ -212,5 +212,4 @@ fn value_type(report: &Report, parameter: &Parameter) -> String {
 }
 
 #[cfg(test)]
-#[path = "harness_tests.rs"]
 mod tests;

@@ -210,5 +210,4 @@ fn branches(symbol: &str, assumed: &BTreeSet<u32>, document: &[u8]) -> Result<Op
 }
 
 #[cfg(test)]
-#[path = "referee/tests.rs"]
 mod tests;

@@ -12,7 +12,6 @@ use penfuzz_report::{
     proof::{Proof, Verdict},
 };
 
-#[path = "prove/loops.rs"]
 mod loops;
 
 use crate::{
@@ -204,7 +203,7 @@ int f(long double x)
     let file = dir.file("f.c", source);
     dir.penfuzz("prove").arg(file).args("-f f -o out --max-evals 20000").env("PENFUZZ_SOLVERS", &solvers).exits(0);
     let report = dir.report("out");
-    let proved = |line: usize| report.proved().filter(|(site, _, _)| site.line as usize == line).count();
+    let proved = |line: usize| report.proved().filter(|p| p.site.line as usize == line).count();
     for (number, line) in source.lines().enumerate() {
         let expected = line.contains("never");
         assert_eq!(proved(number + 1) > 0, expected, "{line}: {:?}", report.sites);
@@ -263,7 +262,7 @@ fn all_inputs_of_a_small_function_are_tried_if_solvers_prove_nothing() {
     let report = dir.report("out");
     run.expect(report.branches.proved_unreachable == 2, &format!("all inputs are tried: {:?}", report.branches));
     run.expect(run.stdout.contains("proved unreachable by exhaustion"), "the verdict");
-    let proof = report.proved().next().expect("a proof").2;
+    let proof = report.proved().next().expect("a proof").proof;
     assert_eq!(
         (proof.verdict, proof.answers.last().unwrap().version.as_str()),
         (Verdict::ProvedByExhaustion, "of all 65536 inputs")
@@ -410,7 +409,7 @@ fn a_patch_excludes_proved_branches_from_the_counts_of_lcov() {
     dir.file("exclusions.patch", &patch);
     dir.other(Command::new("patch").args(["-p0", "-i", "exclusions.patch"]));
     let now = fs::read_to_string(dir.path("guarded.c")).unwrap();
-    let query = dir.report("out").proved().next().expect("a proof").2.file.clone();
+    let query = dir.report("out").proved().next().expect("a proof").proof.file.clone();
     assert!(
         now.lines().nth(4).unwrap().ends_with(&format!("/* never */ /* LCOV_EXCL_BR_LINE: out/{query} */")),
         "{now}"

@@ -1,0 +1,17 @@
+//! Functions whose parameters are not only numbers: structures, arrays and strings are made from an input, under the
+//! constraints that the user declares.
+
+mod assumed;
+mod calls;
+mod globals;
+mod loops;
+mod made;
+mod mirrors;
+mod needed;
+mod objects;
+mod passed;
+mod programs;
+mod questions;
+mod said;
+mod streams;
+mod voids;
