@@ -8,13 +8,13 @@
 use std::cmp::Ordering;
 
 use penfuzz_mutators::view::Kind;
-use rug::{
-    Float,
-    float::{Round, Special},
-    ops::{AssignRound, PowAssignRound, RemAssignRound},
-};
+use rug::{Float, float::Round};
 
-use super::{Class, Compared, Exact, comparator::format};
+use super::{
+    Class, Compared, Exact,
+    comparator::format,
+    libm::{self, Value},
+};
 
 /// Precision of a reference, in bits.
 pub const PRECISION: u32 = 192;
@@ -108,133 +108,26 @@ fn rounded(name: &str, args: &[f64], precision: u32) -> Option<(Float, Ordering)
     apply(name, args.iter().map(|x| Float::with_val(precision.max(64), *x)).collect())
 }
 
-/// Computes a function of `<math.h>`. Returns its value, rounded to the precision of the arguments, and the order of
-/// that relative to the exact value; `None` if there is no function of this name, or its integer has more than 32 bits.
+/// Computes a function of the table. Returns its value, rounded to the precision of the arguments, and the order of
+/// that relative to the exact value; `None` if there is no function of this name with this number of arguments, or its
+/// integer has more than 32 bits.
 #[must_use]
-pub fn apply(name: &str, args: Vec<Float>) -> Option<(Float, Ordering)> {
-    let mut args = args.into_iter();
-    let mut x = args.next()?;
-    let order = match (args.next(), args.next(), args.next()) {
-        (None, None, None) => one(name)?(&mut x, Round::Nearest),
-        (Some(y), None, None) => match with_integer(name) {
-            Some((function, place)) => {
-                let (mut value, n) = if place == 0 { (y, x) } else { (x, y) };
-                let order = function(&mut value, integer(&n)?, Round::Nearest);
-                return Some((value, order));
-            }
-            None => two(name)?(&mut x, &y, Round::Nearest),
-        },
-        (Some(y), Some(z), None) if name == "fma" => x.mul_add_round(&y, &z, Round::Nearest),
+pub fn apply(name: &str, mut args: Vec<Float>) -> Option<(Float, Ordering)> {
+    let function = libm::find(name)?;
+    if args.len() != function.parameters.len() {
+        return None;
+    }
+    // Where the integer is the first parameter, the float is the second.
+    let integer_first = function.parameters[0] != "double";
+    let mut x = args.remove(usize::from(integer_first));
+    let order = match (function.value, &args[..]) {
+        (Value::One(value), _) => value(&mut x, Round::Nearest),
+        (Value::Two(value), [y, ..]) => value(&mut x, y, Round::Nearest),
+        (Value::Three(value), [y, z, ..]) => value(&mut x, y, z, Round::Nearest),
+        (Value::WithInteger(value), [n, ..]) => value(&mut x, integer(n)?, Round::Nearest),
         _ => return None,
     };
     Some((x, order))
-}
-
-/// Replaces the first argument by the value, rounded.
-type One = fn(&mut Float, Round) -> Ordering;
-type Two = fn(&mut Float, &Float, Round) -> Ordering;
-type WithInteger = fn(&mut Float, i32, Round) -> Ordering;
-
-/// Applies a function whose values need no more bits than its arguments.
-fn exactly(x: &mut Float, function: fn(&mut Float)) -> Ordering {
-    function(x);
-    Ordering::Equal
-}
-
-fn one(name: &str) -> Option<One> {
-    Some(match name {
-        "acos" => Float::acos_round,
-        "acosh" => Float::acosh_round,
-        "asin" => Float::asin_round,
-        "asinh" => Float::asinh_round,
-        "atan" => Float::atan_round,
-        "atanh" => Float::atanh_round,
-        "cbrt" => Float::cbrt_round,
-        "ceil" => |x, _| exactly(x, Float::ceil_mut),
-        "cos" => Float::cos_round,
-        "cosh" => Float::cosh_round,
-        "erf" => Float::erf_round,
-        "erfc" => Float::erfc_round,
-        "exp" => Float::exp_round,
-        "exp10" => Float::exp10_round,
-        "exp2" => Float::exp2_round,
-        "expm1" => Float::exp_m1_round,
-        "fabs" => |x, _| exactly(x, Float::abs_mut),
-        "floor" => |x, _| exactly(x, Float::floor_mut),
-        "j0" => Float::j0_round,
-        "j1" => Float::j1_round,
-        "lgamma" => |x, round| {
-            // At its poles MPFR returns NaN for the sign, C an infinity.
-            if x.is_infinite() { exactly(x, Float::abs_mut) } else { x.ln_abs_gamma_round(round).1 }
-        },
-        "log" => Float::ln_round,
-        "log10" => Float::log10_round,
-        "log1p" => Float::ln_1p_round,
-        "log2" => Float::log2_round,
-        "rint" => |x, _| exactly(x, Float::round_even_mut),
-        "round" => |x, _| exactly(x, Float::round_mut),
-        "sin" => Float::sin_round,
-        "sinh" => Float::sinh_round,
-        "sqrt" => Float::sqrt_round,
-        "tan" => Float::tan_round,
-        "tanh" => Float::tanh_round,
-        "tgamma" => Float::gamma_round,
-        "trunc" => |x, _| exactly(x, Float::trunc_mut),
-        "y0" => Float::y0_round,
-        "y1" => Float::y1_round,
-        // Of C23.
-        "acospi" => Float::acos_pi_round,
-        "asinpi" => Float::asin_pi_round,
-        "atanpi" => Float::atan_pi_round,
-        "cospi" => Float::cos_pi_round,
-        "exp10m1" => Float::exp10_m1_round,
-        "exp2m1" => Float::exp2_m1_round,
-        "log10p1" => Float::log10_1p_round,
-        "log2p1" => Float::log2_1p_round,
-        // At -0 MPFR returns +infinity, C the infinity with the sign of the zero (F.10.4.9).
-        "rsqrt" => |x, round| if x.is_zero() { x.recip_round(round) } else { x.recip_sqrt_round(round) },
-        "sinpi" => Float::sin_pi_round,
-        "tanpi" => Float::tan_pi_round,
-        // Functions that only MPFR has.
-        "ai" => Float::ai_round,
-        "digamma" => Float::digamma_round,
-        "eint" => Float::eint_round,
-        "li2" => Float::li2_round,
-        "zeta" => Float::zeta_round,
-        _ => return None,
-    })
-}
-
-fn two(name: &str) -> Option<Two> {
-    Some(match name {
-        "atan2" => Float::atan2_round,
-        "atan2pi" => Float::atan2_pi_round,
-        "fdim" => |x, y, round| {
-            if x.is_nan() || y.is_nan() { x.assign_round(Special::Nan, round) } else { x.positive_diff_round(y, round) }
-        },
-        "fmod" => |x, y, round| x.rem_assign_round(y, round),
-        "hypot" => Float::hypot_round,
-        "pow" => |x, y, round| x.pow_assign_round(y, round),
-        "remainder" => Float::remainder_round,
-        _ => return None,
-    })
-}
-
-/// Returns a function with an integer argument, and the index of that.
-fn with_integer(name: &str) -> Option<(WithInteger, usize)> {
-    let scaled: WithInteger = |x, n, _| {
-        *x <<= n;
-        Ordering::Equal
-    };
-    Some(match name {
-        "compoundn" => (Float::compound_i_round, 1),
-        "jn" => (Float::jn_round, 0),
-        "ldexp" | "scalbln" | "scalbn" => (scaled, 1),
-        "pown" => (|x, n, round| x.pow_assign_round(n, round), 1),
-        "rootn" => (Float::root_i_round, 1),
-        "yn" => (Float::yn_round, 0),
-        _ => return None,
-    })
 }
 
 /// Returns the value of an argument as an integer, if it is one of at most 32 bits.
@@ -246,7 +139,7 @@ fn integer(x: &Float) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::libm, *};
+    use super::*;
 
     fn ulps(name: &str, x: f64, y: f64) -> Compared {
         compare(name, &[x], Kind::F64, y.to_bits()).expect("there is such a function").compared
@@ -254,8 +147,8 @@ mod tests {
 
     #[test]
     fn every_function_has_a_value() {
-        for (name, arity) in libm::all() {
-            assert!(value(name, &vec![1.0; arity], 64).is_some(), "{name}");
+        for function in libm::FUNCTIONS {
+            assert!(value(function.name, &vec![1.0; function.parameters.len()], 64).is_some(), "{}", function.name);
         }
     }
 

@@ -8,7 +8,10 @@ use rug::{
     ops::AssignRound,
 };
 
-use crate::fpcore::Expr;
+use crate::{
+    fpcore::Expr,
+    libm::{self, Value},
+};
 
 /// Reason why a value has no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,7 +279,6 @@ fn power(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
 /// # Errors
 /// When it has no value for these operands, or no enclosure is known.
 pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
-    let everything = (f64::NEG_INFINITY, f64::INFINITY);
     match (op, args) {
         ("-", [a]) => Ok(negative(a)),
         ("+", [a]) => Ok(a.clone()),
@@ -306,24 +308,20 @@ pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
             x.acos_round(r)
         }),
         ("log", [a]) if a.low <= 0.0 => Err(if a.high <= 0.0 { NoEnclosure::Undefined } else { NoEnclosure::Unknown }),
-        ("sqrt", [a]) => rising_within(a, (0.0, f64::INFINITY), Float::sqrt_round),
-        ("asin", [a]) => rising_within(a, (-1.0, 1.0), Float::asin_round),
-        ("acosh", [a]) => rising_within(a, (1.0, f64::INFINITY), Float::acosh_round),
         (_, [a]) => {
-            let of: fn(&mut Float, Round) -> Ordering = match op {
-                "log" => |x, r| x.ln_round(r),
-                "exp" => |x, r| x.exp_round(r),
-                "exp2" => |x, r| x.exp2_round(r),
-                "expm1" => |x, r| x.exp_m1_round(r),
-                "cbrt" => |x, r| x.cbrt_round(r),
-                "atan" => |x, r| x.atan_round(r),
-                "sinh" => |x, r| x.sinh_round(r),
-                "tanh" => |x, r| x.tanh_round(r),
-                "asinh" => |x, r| x.asinh_round(r),
-                "erf" => |x, r| x.erf_round(r),
+            let domain = match op {
+                "sqrt" => (0.0, f64::INFINITY),
+                "asin" => (-1.0, 1.0),
+                "acosh" => (1.0, f64::INFINITY),
+                "log" | "exp" | "exp2" | "expm1" | "cbrt" | "atan" | "sinh" | "tanh" | "asinh" | "erf" => {
+                    (f64::NEG_INFINITY, f64::INFINITY)
+                }
                 _ => return Err(NoEnclosure::Unknown),
             };
-            rising_within(a, everything, of)
+            match libm::find(op).map(|function| function.value) {
+                Some(Value::One(value)) => rising_within(a, domain, value),
+                _ => Err(NoEnclosure::Unknown),
+            }
         }
         _ => Err(NoEnclosure::Unknown),
     }
