@@ -2,14 +2,10 @@
 
 use std::cmp::Ordering;
 
-use rug::{
-    Float,
-    float::{Constant, Round},
-    ops::AssignRound,
-};
+use rug::{Float, float::Round, ops::AssignRound};
 
 use crate::{
-    fpcore::Expr,
+    fpcore::{self, Expr},
     libm::{self, Value},
 };
 
@@ -125,14 +121,6 @@ pub fn exactly(x: f64, bits: u32) -> Interval {
     Interval { low: Float::with_val(bits.max(53), x), high: Float::with_val(bits.max(53), x) }
 }
 
-/// Rounds a value in both directions.
-fn both<T: Copy>(bits: u32, value: T) -> Enclosed
-where
-    Float: AssignRound<T, Round = Round, Ordering = Ordering>,
-{
-    finite(Float::with_val_round(bits, value, Round::Down).0, Float::with_val_round(bits, value, Round::Up).0)
-}
-
 fn finite(low: Float, high: Float) -> Enclosed {
     if low.is_finite() && high.is_finite() { Ok(Interval { low, high }) } else { Err(NoEnclosure::Unknown) }
 }
@@ -149,20 +137,11 @@ fn number(text: &str, bits: u32) -> Enclosed {
     }
 }
 
+/// Encloses a constant: its value with more bits, between its multiples by 1 ± 2^-(`bits` + 8).
 fn constant(name: &str, bits: u32) -> Enclosed {
-    let pi = both(bits, Constant::Pi)?;
-    let by = |n: f64| quotient(&pi, &exactly(n, bits), bits);
-    match name {
-        "PI" => Ok(pi),
-        "PI_2" => by(2.0),
-        "PI_4" => by(4.0),
-        "LN2" => both(bits, Constant::Log2),
-        "E" => operation("exp", &[exactly(1.0, bits)], bits),
-        "LN10" => operation("log", &[exactly(10.0, bits)], bits),
-        "SQRT2" => operation("sqrt", &[exactly(2.0, bits)], bits),
-        "SQRT1_2" => operation("sqrt", &[exactly(0.5, bits)], bits),
-        _ => Err(NoEnclosure::Unknown),
-    }
+    let value = fpcore::constant(name, bits + 16).ok_or(NoEnclosure::Unknown)?;
+    let error = Float::with_val(bits, &value >> (bits + 8)).abs();
+    finite(down(bits, &value - &error), up(bits, &value + &error))
 }
 
 fn down<T>(bits: u32, value: T) -> Float

@@ -1,6 +1,6 @@
 //! The parser: S-expressions, and cores from them. Error messages name the unsupported feature.
 
-use super::{Core, Expr, Precision};
+use super::{Core, Expr, Precision, constants};
 use crate::libm::{self, Origin};
 
 /// An atom, a string, or a list.
@@ -122,26 +122,6 @@ fn precision(item: &Item) -> Parsed<Precision> {
     }
 }
 
-const CONSTANTS: [&str; 17] = [
-    "E",
-    "LOG2E",
-    "LOG10E",
-    "LN2",
-    "LN10",
-    "PI",
-    "PI_2",
-    "PI_4",
-    "M_1_PI",
-    "M_2_PI",
-    "M_2_SQRTPI",
-    "SQRT2",
-    "SQRT1_2",
-    "INFINITY",
-    "NAN",
-    "TRUE",
-    "FALSE",
-];
-
 /// Operations with minimum and maximum number of arguments; further ones are functions of [`libm`].
 const OPERATIONS: [(&str, usize, usize); 22] = [
     ("+", 1, usize::MAX),
@@ -192,7 +172,7 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
     let list = match item {
         Item::Atom(a) if scope.contains(a) => return Ok(Expr::Variable(a.clone())),
         Item::Atom(a) if is_number(a) => return Ok(Expr::Number(a.clone())),
-        Item::Atom(a) if CONSTANTS.contains(&a.as_str()) => return Ok(Expr::Constant(a.clone())),
+        Item::Atom(a) if constants::c_text(a).is_some() => return Ok(Expr::Constant(a.clone())),
         Item::Atom(a) => return Err(format!("has `{a}`, which is no variable, decimal number or constant")),
         Item::Text(_) => return Err("has a string within an expression".to_owned()),
         Item::List(list) => list,
