@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use penfuzz_directory::rendering::arguments::arguments;
-use penfuzz_mutators::line;
+use penfuzz_mutators::{extremes::Peak, line};
 use penfuzz_report::{Arg, literal};
 use serde::Serialize;
 
 use super::{
-    Answer, Bound, Class, Compared, Found, comparator, errno, exhaustive, kept::StoredPeak, pair::Pair,
-    sources::Source, value::Measure,
+    Answer, Bound, Class, Compared, Found, comparator, errno, exhaustive, pair::Pair, sources::Source, value::Measure,
 };
 
 /// At most this number of regions and of operations appears in the text; operations only if they contribute at least
@@ -189,7 +188,7 @@ pub(super) fn sorted(found: &[Found]) -> Vec<&Found> {
 fn parts(pair: &Pair, answer: &Answer) -> Vec<JsonPart> {
     let [slot] = pair.layout().slots() else { return Vec::new() };
     let of = |position| literal::decimal(slot.kind, line::raw(slot.kind, position));
-    let part = |p: &StoredPeak| JsonPart { from: of(p.ends[0].0), to: of(p.ends[0].1), ulp: p.value };
+    let part = |p: &Peak| JsonPart { from: of(p.ends[0].0), to: of(p.ends[0].1), ulp: p.value };
     answer.peaks.iter().map(part).collect()
 }
 

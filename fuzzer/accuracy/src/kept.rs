@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use penfuzz_mutators::extremes::Peak;
-use serde::{Deserialize, Serialize};
 
 use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
 
@@ -11,24 +10,6 @@ use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
 pub const WRONG: usize = 16;
 /// Maximum number of sets of branches in a report.
 pub const PATHS: usize = 64;
-
-/// The largest error in one region: a part of the domain of one argument, or a box of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredPeak {
-    /// The ends of each argument, inclusive, as positions on its ULP line.
-    pub ends: Vec<(u64, u64)>,
-    /// Where the error is, as positions.
-    pub at: Vec<u64>,
-    /// The error.
-    pub value: f64,
-}
-
-impl StoredPeak {
-    /// Converts to the type of the search.
-    pub(super) fn peak(&self) -> Peak {
-        Peak { ends: self.ends.clone(), at: self.at.clone(), value: self.value }
-    }
-}
 
 impl Compared {
     /// Returns the error; `None` for a difference without a size.
@@ -111,7 +92,7 @@ impl Answer {
     }
 
     /// Adds a peak if it is the largest error of its region.
-    pub(super) fn add_peak(&mut self, peak: StoredPeak) {
+    pub(super) fn add_peak(&mut self, peak: Peak) {
         match self.peaks.binary_search_by(|known| known.ends.cmp(&peak.ends)) {
             Ok(i) if self.peaks[i].value < peak.value => self.peaks[i] = peak,
             Ok(_) => {}
@@ -192,7 +173,7 @@ mod tests {
     fn of_each_region_the_largest_error_is_kept() {
         let mut answer = Answer::default();
         for (least, value) in [(8, 0.5), (1, 0.25), (8, 0.75), (8, 0.6)] {
-            answer.add_peak(StoredPeak { ends: vec![(least, least + 1)], at: vec![least], value });
+            answer.add_peak(Peak { ends: vec![(least, least + 1)], at: vec![least], value });
         }
         let all: Vec<_> = answer.peaks.iter().map(|peak| (peak.ends[0].0, peak.value)).collect();
         assert_eq!(all, [(1, 0.25), (8, 0.75)]);
@@ -208,7 +189,7 @@ mod tests {
         let domain = Domain::new(Kind::I8, 1, 8).expect("a range");
         let inputs = Inputs::of(Layout::packed(&[Kind::I8]).with_domain(0, domain));
         let peak = |at: Vec<u64>| Answer {
-            peaks: vec![StoredPeak { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
+            peaks: vec![Peak { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
             ..Answer::default()
         };
         assert!(Answer::default().fits(&inputs) && peak(vec![0x81]).fits(&inputs));

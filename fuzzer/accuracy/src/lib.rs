@@ -71,7 +71,7 @@ pub use self::supervisor::run;
 use self::{
     controls::Control,
     errno::Errno,
-    kept::{PATHS, StoredPeak, WRONG},
+    kept::{PATHS, WRONG},
     objective::Objective,
     reference::Reference,
     sources::Sources,
@@ -183,7 +183,7 @@ pub struct Options {
     /// A baseline search that replaces the default one.
     pub control: Option<Control>,
     /// The peaks that an earlier run has stored, from which the search starts. `None` if results are not stored.
-    pub kept: Option<Vec<StoredPeak>>,
+    pub kept: Option<Vec<Peak>>,
     /// Number of inputs that an earlier exhaustive search has already tried, counted from the first one.
     pub tried: u64,
 }
@@ -226,8 +226,9 @@ pub struct Answer {
     pub wrong: Vec<Found>,
     /// The input with the largest error for each set of branches, in descending order of the error.
     pub regions: Vec<Found>,
-    /// The largest error of each region, if it is above 0, in the order of the regions' ends.
-    pub peaks: Vec<StoredPeak>,
+    /// The largest error of each region, if it is above 0, in the order of the regions' ends. A region is a part of the
+    /// domain of one argument, or a box of several; its ends are positions on the ULP lines of the arguments.
+    pub peaks: Vec<Peak>,
     /// Evaluations.
     pub evaluations: u64,
     /// Evaluations in which the reference faulted.
@@ -271,7 +272,7 @@ enum Message {
     Wrong(Found),
     Region(Found),
     /// The largest error of each region so far.
-    Peaks(Vec<StoredPeak>),
+    Peaks(Vec<Peak>),
     /// Number of inputs tried so far by exhaustive search, for the progress bar.
     Tried(u64),
     /// As `Tried`, and all results for these inputs have been sent: they need not be tried again.
@@ -303,7 +304,7 @@ fn search(mut objective: Objective, options: &Options, seed: u64) {
         |starts: &[Vec<u64>]| kept.iter().map(|summit| &summit.at).chain(starts).cloned().collect::<Vec<_>>();
     let peaks = if options.exhaust {
         let mut peaks = exhaustive::all(&mut objective, regions, &starts, options.tried);
-        peaks.extend(kept.iter().map(StoredPeak::peak));
+        peaks.extend_from_slice(kept);
         peaks
     } else {
         let short = || Instant::now() + options.max_time / SHORT;

@@ -21,7 +21,7 @@ use penfuzz_system::process::{cpu_time, errno, interrupts};
 
 use self::window::Series;
 use super::{
-    Class, Compared, Counts, Found, Message, Options, StoredPeak, WRONG, comparator,
+    Class, Compared, Counts, Found, Message, Options, WRONG, comparator,
     errno::Errno,
     local::Local,
     pair::Pair,
@@ -178,8 +178,7 @@ impl<'a> Objective<'a> {
 
     /// Sends the largest error of each region, if it is above 0.
     pub(super) fn send_peaks(&mut self, peaks: &[Peak]) {
-        let summit = |p: &Peak| StoredPeak { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
-        self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).map(summit).collect()));
+        self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).cloned().collect()));
     }
 
     /// Evaluates an input given by its bytes; as [`Self::examine`].
