@@ -111,13 +111,7 @@ impl Answer {
             run.wrong.into_iter().for_each(|found| all.add_wrong(found));
             run.regions.into_iter().for_each(|found| all.add_region(found));
             run.peaks.into_iter().for_each(|peak| all.add_peak(peak));
-            all.evaluations += run.evaluations;
-            all.faults += run.faults;
-            all.reference_faults += run.reference_faults;
-            all.compared += run.compared;
-            all.deaths += run.deaths;
-            all.cpu += run.cpu;
-            all.seconds += run.seconds;
+            all.counts.add(run.counts);
             all.tried = all.tried.max(run.tried);
         }
         all.sort_regions();
@@ -141,7 +135,7 @@ mod tests {
         view::{Kind, Layout},
     };
 
-    use super::*;
+    use super::{super::Counts, *};
 
     fn found(size: f64, byte: u8, covers: &[u32]) -> Found {
         Found {
@@ -162,11 +156,11 @@ mod tests {
     fn merge_keeps_progress_of_best_run() {
         let run = |sizes: &[f64], n| Answer {
             found: sizes.iter().map(|size| found(*size, 0, &[])).collect(),
-            evaluations: n,
+            counts: Counts { evaluations: n, ..Counts::default() },
             ..Answer::default()
         };
         let all = Answer::of_all(vec![run(&[0.5, 0.75], 10), run(&[0.9], 5), run(&[], 1)]);
-        assert_eq!((all.worst(), all.found.len(), all.evaluations), (0.9, 1, 16));
+        assert_eq!((all.worst(), all.found.len(), all.counts.evaluations), (0.9, 1, 16));
     }
 
     #[test]

@@ -229,20 +229,9 @@ pub struct Answer {
     /// The largest error of each region, if it is above 0, in the order of the regions' ends. A region is a part of the
     /// domain of one argument, or a box of several; its ends are positions on the ULP lines of the arguments.
     pub peaks: Vec<Peak>,
-    /// Evaluations.
-    pub evaluations: u64,
-    /// Evaluations in which the reference faulted.
-    pub reference_faults: u64,
-    /// Evaluations in which the function faulted.
-    pub faults: u64,
-    /// Evaluations in which the reference was a number.
-    pub compared: u64,
-    /// CPU time in seconds.
-    pub cpu: f64,
-    /// Wall time in seconds.
-    pub seconds: f64,
-    /// Number of processes that function or reference ended.
-    pub deaths: u64,
+    /// Counters of all runs and processes.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Number of inputs of the box that were tried by exhaustive search, counted from the first one.
     #[serde(default)]
     pub tried: u64,
@@ -281,16 +270,36 @@ enum Message {
     End(Counts),
 }
 
-/// Counters of a search. `evaluations` and `cpu` include those of the earlier runs that the search continues; the
-/// others do not.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Counts {
-    evaluations: u64,
+/// Counters of a search, including those of the earlier runs and processes that it continues.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Evaluations.
+    pub evaluations: u64,
+    /// Evaluations in which the reference faulted.
+    pub reference_faults: u64,
+    /// Evaluations in which the function faulted.
+    pub faults: u64,
+    /// Evaluations in which the reference was a number.
+    pub compared: u64,
     /// CPU time in seconds.
-    cpu: f64,
-    faults: u64,
-    reference_faults: u64,
-    compared: u64,
+    pub cpu: f64,
+    /// Wall time in seconds, set at the end of a run.
+    pub seconds: f64,
+    /// Number of processes that function or reference ended.
+    pub deaths: u64,
+}
+
+impl Counts {
+    /// Adds the counters of another run.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.evaluations += other.evaluations;
+        self.reference_faults += other.reference_faults;
+        self.faults += other.faults;
+        self.compared += other.compared;
+        self.cpu += other.cpu;
+        self.seconds += other.seconds;
+        self.deaths += other.deaths;
+    }
 }
 
 /// Runs the search; called in the child process.
