@@ -47,7 +47,6 @@ pub mod pair;
 pub mod plot;
 #[cfg(feature = "mpfr")]
 pub mod precise;
-mod publish;
 pub mod reference;
 mod roundings;
 pub mod sources;
