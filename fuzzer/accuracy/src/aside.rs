@@ -5,7 +5,7 @@ use std::time::Instant;
 use penfuzz_directory::replay::session::silence;
 use penfuzz_system::process::child::{self, Limit};
 
-use super::{Counts, Found, Message, Objective, Options, pair::Pair};
+use super::{Counts, Found, Options, objective::Objective, pair::Pair, worker::Message};
 
 /// Runs `work` in a child process of its own, for at most twice the timeout of an evaluation.
 pub(super) fn aside(

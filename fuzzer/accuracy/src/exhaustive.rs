@@ -6,7 +6,7 @@ use penfuzz_mutators::{
     view::Layout,
 };
 
-use super::{Message, box_of, objective::Objective};
+use super::{objective::Objective, search::box_of, worker::Message};
 
 /// Maximum number of inputs: all values of one `float`, or of several numbers with 32 bits together.
 const MOST: u128 = 1 << 32;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use penfuzz_mutators::extremes::Peak;
 
-use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
+use super::{Answer, Class, Compared, Found, inputs::Inputs, search::box_of};
 
 /// Maximum number of wrong results of one class that are kept.
 pub const WRONG: usize = 16;

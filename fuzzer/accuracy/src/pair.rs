@@ -13,12 +13,13 @@ use penfuzz_mutators::{
 use penfuzz_target::program::{Function, Parameter};
 
 use super::{
-    Exact, Reference,
+    Exact,
     comparator::{self, Form},
     errno::{self, Errno},
     inputs::Inputs,
     libm,
     local::Sum,
+    reference::Reference,
     value::{Names, Value},
 };
 

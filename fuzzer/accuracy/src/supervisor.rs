@@ -15,8 +15,12 @@ use penfuzz_system::process::{
 };
 
 use super::{
-    Answer, Class, Compared, Found, Message, Options, exhaustive, objective::Objective, pair::Pair, search, sources,
+    Answer, Class, Compared, Found, Options, exhaustive,
+    objective::Objective,
+    pair::Pair,
+    sources,
     store::Store,
+    worker::{self, Message},
 };
 
 /// Number of processes that function or reference may end before the search is given up.
@@ -55,7 +59,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
             // This is a child process: nothing else borrows the pair here.
             let mut pair = pair.borrow_mut();
             if pair.detach_from_supervisor().is_ok() {
-                search(Objective::new(&mut pair, options, (until, before), worst, send), options, seed);
+                worker::run(Objective::new(&mut pair, options, (until, before), worst, send), options, seed);
             }
         };
         let ending =

@@ -21,13 +21,15 @@ use penfuzz_system::process::{cpu_time, errno, interrupts};
 
 use self::window::Series;
 use super::{
-    Class, Compared, Counts, Found, Message, Options, WRONG, comparator,
+    Class, Compared, Counts, Found, Options, comparator,
     errno::Errno,
+    kept::WRONG,
     local::Local,
     pair::Pair,
     reference::Reference,
     roundings,
     value::{self, CallValues, Measure},
+    worker::Message,
 };
 
 /// Number of evaluations between two readings of the clock.
