@@ -20,8 +20,8 @@ const HINTS: usize = 4096;
 /// argument.
 const MAX_CALLS: usize = 1 << 16;
 const MAX_BOUNDARIES: usize = 16;
-/// The same in functions of several arguments. There are boundaries along each argument for each value of the others, so
-/// the evaluations go to more pairs of starts rather than to more boundaries of one pair.
+/// The same in functions of several arguments. There are boundaries along each argument for each value of the others,
+/// so the evaluations go to more pairs of starts rather than to more boundaries of one pair.
 const ASKED_OF_SEVERAL: usize = 1 << 20;
 const ENDS_OF_SEVERAL: usize = 4;
 /// Number of multiples of π/4 for each power of two.
@@ -109,8 +109,9 @@ pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
 
 /// Returns neighbours for which `of` returns different values, such as the sets of branches that they cover. They are
 /// found by bisection between consecutive `starts`, along one argument; for functions of one argument, starts near 1
-/// come first. `of` is called about [`MAX_CALLS`] times at most, or [`ASKED_OF_SEVERAL`], divided by `costs`, the relative
-/// cost of a call; between two starts at most [`MAX_BOUNDARIES`] boundaries are searched for, or [`ENDS_OF_SEVERAL`].
+/// come first. `of` is called about [`MAX_CALLS`] times at most, or [`ASKED_OF_SEVERAL`], divided by `costs`, the
+/// relative cost of a call; between two starts at most [`MAX_BOUNDARIES`] boundaries are searched for, or
+/// [`ENDS_OF_SEVERAL`].
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,

@@ -18,9 +18,9 @@
 //!    share many of them. Climbers race: in each round the better half continues with twice as many steps (successive
 //!    halving: Karnin, Koren and Somekh, *Almost Optimal Exploration in Multi-Armed Bandits*, ICML 2013).
 //! 5. *Swarms* take most steps: sets of points in small windows that move by each other's differences (`swarm.rs`).
-//! 6. *Predicted windows*: where the roundings of a run are known ([`NoisyObjective::roundings`]), compute the best arguments
-//!    of a window instead of sampling it (`aim.rs`, `predicted_windows.rs`). The points of a window are neighbours, or large
-//!    arguments with nearly equal remainders modulo a period (`period.rs`).
+//! 6. *Predicted windows*: where the roundings of a run are known ([`NoisyObjective::roundings`]), compute the best
+//!    arguments of a window instead of sampling it (`aim.rs`, `predicted_windows.rs`). The points of a window are
+//!    neighbours, or large arguments with nearly equal remainders modulo a period (`period.rs`).
 //!
 //! The search is deterministic for a given state of the generator if the function is deterministic.
 

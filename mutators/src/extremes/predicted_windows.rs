@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{evaluate::Stop, view::Kind};
 
-/// Number of windows proposed per round. [`WINDOWS_PER_ROUND`] is the number of waiting windows of each kind whose best arguments
-/// are computed per round.
+/// Number of windows proposed per round. [`WINDOWS_PER_ROUND`] is the number of waiting windows of each kind whose best
+/// arguments are computed per round.
 const PROPOSALS_PER_ROUND: usize = 256;
 const WINDOWS_PER_ROUND: usize = 48;
 /// Maximum number of waiting windows of each kind.
@@ -40,8 +40,8 @@ const UNCONFIRMED_SHARE: f64 = 0.125;
 /// Maximum number of consecutive windows of one kind without known and correct roundings; then this kind is given up.
 const MAX_NO_PROGRESS: usize = 512;
 /// One window in [`RARE_PERIOD`] is of the less promising kind. Congruent arguments are less promising if their largest
-/// expected error is below [`LESS_PROMISING`] times that of neighbours. Neighbours are, while the global best value was found
-/// in a window of congruent arguments.
+/// expected error is below [`LESS_PROMISING`] times that of neighbours. Neighbours are, while the global best value was
+/// found in a window of congruent arguments.
 const LESS_PROMISING: f64 = 0.8;
 const RARE_PERIOD: usize = 6;
 

@@ -4,7 +4,8 @@
 //!
 //! The exact value and the computed value are propagated through the expression together ([`pair`]). An operation
 //! passes on the errors of its operands and adds its own: that of a rounding to nearest, or for a function of the
-//! mathematics library an assumed one (`MAX_ULP_OF_OTHERS`). This is not a first-order estimate: products of errors are included.
+//! mathematics library an assumed one (`MAX_ULP_OF_OTHERS`). This is not a first-order estimate: products of errors are
+//! included.
 
 use std::collections::BinaryHeap;
 
@@ -23,7 +24,8 @@ use crate::{
 
 /// Maximum number of parts of the box.
 const PARTS: usize = 4000;
-/// Functions with an assumed error of at most one unit in the last place; all others have at most [`MAX_ULP_OF_OTHERS`].
+/// Functions with an assumed error of at most one unit in the last place; all others have at most
+/// [`MAX_ULP_OF_OTHERS`].
 const CLOSE: [&str; 13] =
     ["exp", "exp2", "log", "log2", "log10", "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"];
 /// Assumed maximum error of other functions of the library, in units in the last place.

@@ -3,8 +3,8 @@
 //!
 //! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of
 //! the box. It kills a mutant if the specification allows none of the y that the mutant allows there. Values are
-//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. Points are
-//! drawn at random; what none of them kills is proved equivalent, if possible.
+//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. Points
+//! are drawn at random; mutants that none of them kills are proved equivalent, if possible.
 
 #[cfg(feature = "mpfr")]
 mod equivalence;
