@@ -37,3 +37,24 @@ fn all_arguments_reach_the_exact_reference() {
     let of = answer["sources"]["error"].as_f64().expect("it is known where it comes from").abs();
     assert!((of - ulp).abs() < 1e-3, "by the same exact value: {of}, {ulp}");
 }
+
+/// The error comes from the product, which the exponential after it magnifies.
+#[cfg(feature = "mpfr")]
+#[test]
+fn calls_of_the_library_are_operations_of_the_report() {
+    let dir = Dir::new();
+    let text = "#include <math.h>\ndouble f(double x) {\n  double y = x * 1.1;\n  return exp(-y * 3);\n}
+long double wide(double x) { return expl(-(long double)x * 1.1 * 3); }\n";
+    dir.file("f.c", text);
+    let command =
+        dir.penfuzz("accuracy f.c -f f --reference f.c:wide --arg x:20..30 --lib -lm --max-evals 200000 --json");
+    let sources = &json(&command.exits(0))["sources"];
+    let of = |i: usize, key: &str| sources["operations"][i][key].clone();
+    let ulp = |i: usize| of(i, "ulp").as_f64().expect("a number").abs();
+    assert!([0, 1].iter().all(|i| of(*i, "operation") == "*" && ulp(*i) > 10.0), "products of 30 and 99: {sources}");
+    assert_eq!((of(0, "line"), of(1, "line")), (3.into(), 4.into()), "the first is tripled: {sources}");
+    assert!(of(2, "operation") == "exp" && (0.01..=0.52 * 2.0).contains(&ulp(2)), "{sources}");
+    // First-order derivatives neglect the squares of errors of 2^-46.
+    let (error, rest) = (sources["error"].as_f64().expect("a number"), sources["rest"].as_f64().expect("a number"));
+    assert!(error.abs() > 20.0 && rest.abs() < 0.02, "nothing else: {sources}");
+}

@@ -5,10 +5,11 @@
 //! (`-fpen-moves`). If the origin of an operand is unknown, as of a number that was assembled from bits, an earlier
 //! result that is equal up to sign and a power of two is taken for it. Any other operand counts as a constant, such as
 //! an entry of a table, or a number whose last bits are cut off: it stays the same over a window of neighbours.
-//! Where these assumptions are wrong, the errors differ from the predicted ones, and the search detects that. Nothing
-//! is known of runs that call functions without recorded operations, such as those of the C library.
+//! Functions of the C library are operations, too, with values and derivatives by MPFR. Where these assumptions are
+//! wrong, the errors differ from the predicted ones, and the search detects that.
 
 mod double;
+mod functions;
 mod runs;
 mod step;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     double::{Double, two_sum},
+    functions::{self, Local},
     runs::{Pairs, Runs},
 };
 
@@ -119,6 +120,15 @@ impl Step {
             }
             _ => return None,
         })
+    }
+}
+
+impl Step {
+    /// As `derive`, for a function of the C library.
+    fn derive_function(&mut self, operation: u32, [a, b, _]: [f64; 3]) -> Option<[f64; 3]> {
+        let Local { error, first, square, product } = functions::local(operation, [a, b], self.value)?;
+        (self.error, self.square, self.product) = (error, square, product);
+        Some([first[0], first[1], 0.0])
     }
 }
 
@@ -260,9 +270,13 @@ impl Steps {
         }
         let mut step = Step { value, ..Step::default() };
         step.round_to(traced.what & operation_flag::SINGLE != 0 || operation == op::NARROW);
-        let Some(derivatives) = step.derive(operation, operands).filter(|_| value.is_finite()) else {
-            // The operations of a function are in the trace before it, unless it is one of the C library.
-            return self.returned(value);
+        let derivatives = match step.derive(operation, operands).filter(|_| value.is_finite()) {
+            Some(derivatives) => derivatives,
+            None => match self.returned(value) {
+                // The operations of the function itself are in the trace before it.
+                Ok(by) => return Ok(by),
+                Err(Unknown) => step.derive_function(operation, operands).ok_or(Unknown)?,
+            },
         };
         step.rounded = step.error;
         let is_fixed = |i: usize| traced.what & operation_flag::CONSTANT << i != 0;

@@ -192,6 +192,24 @@ fn a_function_without_a_trace_of_its_own_is_not_known() {
     assert!(Roundings::default().of(&alone(&run.0[1..], 0.7), (inner, 1e-16)).is_some(), "the product is the result");
 }
 
+/// The square of an exponential of the C library: both roundings, and how they move.
+#[cfg(feature = "mpfr")]
+#[test]
+fn a_function_of_the_library_is_an_operation() {
+    let square = |run: &mut Run, x: f64| {
+        let e = run.note(op::EXP, x, 0.0, x.exp());
+        run.times(e, e)
+    };
+    let all = roundings(square, 0.7);
+    assert_eq!(all.len(), 2, "{all:?}");
+    let [exponential, product] = [all[0], all[1]];
+    // One unit of exp(0.7) = 2.01 is 2^-51, that of its square 2^-50.
+    assert!((exponential.weight - 2.0 * 0.7f64.exp() / 2.0 * product.weight).abs() < 1e-9, "{all:?}");
+    assert!(exponential.error != 0.0 && exponential.error.abs() < 0.52, "rounded nearly correctly: {exponential:?}");
+    // A step of 2^-53 moves exp(0.7) by a half of its unit.
+    assert!((exponential.slope[0] - 0.7f64.exp() / 4.0).abs() < 1e-9, "{exponential:?}");
+}
+
 /// As `log1p` is computed: a correction term that is 0 where nothing was rounded, and a number from an integer that
 /// equals an earlier result.
 fn corrected(run: &mut Run, x: f64) -> f64 {
