@@ -4,8 +4,7 @@
 usage: specifications.py SEEDS FILE.fpcore...
 
 All cores that are straight lines with bounds of each variable are examined at the seeds 1 to SEEDS. Prints a row for each class of mutants: all of
-them, and how many are killed, proved equivalent, left, and killed by points at random with as many evaluations (means over the seeds). Then
-the adequacy (mean over the specifications of the share that is killed; of all mutants, and of those that are not proved equivalent), its spread over
+them, and how many are killed, proved equivalent, and left (means over the seeds). Then the adequacy (mean over the specifications of the share that is killed; of all mutants, and of those that are not proved equivalent), its spread over
 the seeds, the seconds and tests of a specification, and the specifications that have live mutants.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
@@ -37,7 +36,7 @@ def adequacy(answers, without_equivalent):
 def row(name, counts, seeds):
     of = lambda key: counts[key] / seeds
     left = of("total") - of("killed") - of("proved_equivalent")
-    print(f"{name:<10}{of('total'):>9.0f}{of('killed'):>10.1f}{of('proved_equivalent'):>12.1f}{left:>8.1f}{of('black_box'):>12.1f}")
+    print(f"{name:<10}{of('total'):>9.0f}{of('killed'):>10.1f}{of('proved_equivalent'):>12.1f}{left:>8.1f}")
 
 
 def main():
@@ -50,7 +49,7 @@ def main():
         for name, counts in [*answer["classes"], ("all", answer["mutants"])]:
             classes[name].update(counts)
     print(f"{len(runs[0])} specifications, {seeds} seeds")
-    print(f"{'class':<10}{'mutants':>9}{'killed':>10}{'equivalent':>12}{'left':>8}{'at random':>12}")
+    print(f"{'class':<10}{'mutants':>9}{'killed':>10}{'equivalent':>12}{'left':>8}")
     for name, counts in classes.items():
         row(name, counts, seeds)
     for text, without in (("adequacy", False), ("of those not proved equivalent", True)):

@@ -239,7 +239,6 @@ fn tests_of_a_specification_kill_its_mutants() {
     run.expect(all.len() == 2, "what has no loop is a specification");
     for answer in &all {
         let of = |key: &str| answer["mutants"][key].as_u64().expect("a number");
-        run.expect(of("killed") >= of("black_box"), "the search kills no less than chance");
         run.expect(of("killed") < of("total"), "small values are allowed a larger error");
         let length = |key: &str| answer[key].as_array().expect("a list").len() as u64;
         run.expect(length("equivalent") == of("proved_equivalent"), "each equivalent mutant is listed");

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use penfuzz_directory::rendering::arguments::arguments;
-use penfuzz_mutators::line;
+use penfuzz_mutators::{extremes::Peak, line};
 use penfuzz_report::{Arg, literal};
 use serde::Serialize;
 
 use super::{
-    Answer, Bound, Class, Compared, Found, comparator, errno, exhaustive, kept::StoredPeak, pair::Pair,
-    sources::Source, value::Measure,
+    Answer, Bound, Class, Compared, Found, comparator, errno, exhaustive, pair::Pair, sources::Source, value::Measure,
 };
 
 /// At most this number of regions and of operations appears in the text; operations only if they contribute at least
@@ -147,9 +146,9 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         function: &function.name,
         reference: pair.reference().text(),
         seed,
-        evaluations: answer.evaluations,
-        seconds: answer.seconds,
-        cpu_seconds: answer.cpu,
+        evaluations: answer.counts.evaluations,
+        seconds: answer.counts.seconds,
+        cpu_seconds: answer.counts.cpu,
         worst: answer.found.last().map(|f| item(pair, f)),
         sources: answer.sources.as_ref().map(|sources| JsonSources {
             error: sources.error,
@@ -160,9 +159,9 @@ pub fn json(pair: &Pair, answer: &Answer, target: &str, seed: u64) -> String {
         regions: answer.regions.iter().map(|f| item(pair, f)).collect(),
         parts: parts(pair, answer),
         progress: answer.found.iter().map(step).collect(),
-        faults: answer.faults,
-        reference_faults: answer.reference_faults,
-        deaths: answer.deaths,
+        faults: answer.counts.faults,
+        reference_faults: answer.counts.reference_faults,
+        deaths: answer.counts.deaths,
         seeds: answer.seeds.clone(),
         tried: Some(answer.tried).filter(|n| *n > 0),
         exhausted: exhausted(pair, answer),
@@ -189,7 +188,7 @@ pub(super) fn sorted(found: &[Found]) -> Vec<&Found> {
 fn parts(pair: &Pair, answer: &Answer) -> Vec<JsonPart> {
     let [slot] = pair.layout().slots() else { return Vec::new() };
     let of = |position| literal::decimal(slot.kind, line::raw(slot.kind, position));
-    let part = |p: &StoredPeak| JsonPart { from: of(p.ends[0].0), to: of(p.ends[0].1), ulp: p.value };
+    let part = |p: &Peak| JsonPart { from: of(p.ends[0].0), to: of(p.ends[0].1), ulp: p.value };
     answer.peaks.iter().map(part).collect()
 }
 
@@ -281,16 +280,16 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     let _ = writeln!(
         out,
         "  {} evaluations, {:.1} s ({:.1} s of CPU time)",
-        answer.evaluations, answer.seconds, answer.cpu
+        answer.counts.evaluations, answer.counts.seconds, answer.counts.cpu
     );
     if answer.seeds.len() > 1 {
         let seeds: Vec<String> = answer.seeds.iter().map(u64::to_string).collect();
         let _ = writeln!(out, "  of the runs with {} seeds: {}", seeds.len(), seeds.join(", "));
     }
     for (n, what) in [
-        (answer.faults, "evaluations in which the function faulted"),
-        (answer.reference_faults, "evaluations in which the reference faulted"),
-        (answer.deaths, "processes ended by function or reference"),
+        (answer.counts.faults, "evaluations in which the function faulted"),
+        (answer.counts.reference_faults, "evaluations in which the reference faulted"),
+        (answer.counts.deaths, "processes ended by function or reference"),
     ] {
         if n > 0 {
             let _ = writeln!(out, "  {n} {what}");

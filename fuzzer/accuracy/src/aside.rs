@@ -5,7 +5,7 @@ use std::time::Instant;
 use penfuzz_directory::replay::session::silence;
 use penfuzz_system::process::child::{self, Limit};
 
-use super::{Found, Message, Objective, Options, pair::Pair};
+use super::{Counts, Found, Options, objective::Objective, pair::Pair, worker::Message};
 
 /// Runs `work` in a child process of its own, for at most twice the timeout of an evaluation.
 pub(super) fn aside(
@@ -18,7 +18,7 @@ pub(super) fn aside(
     let in_child = |send: &mut dyn FnMut(&Message)| {
         silence();
         if pair.detach_from_supervisor().is_ok() {
-            work(&mut Objective::new(pair, options, (deadline, 0, 0.0), None, send));
+            work(&mut Objective::new(pair, options, (deadline, Counts::default()), None, send));
         }
     };
     let _ = child::run(in_child, receive, Limit::At(deadline));

@@ -10,7 +10,7 @@ use penfuzz_mutators::{
     view::Layout,
 };
 
-use super::box_of;
+use super::search::box_of;
 
 /// A search without a model of where errors are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

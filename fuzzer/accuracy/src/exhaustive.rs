@@ -6,7 +6,7 @@ use penfuzz_mutators::{
     view::Layout,
 };
 
-use super::{Message, box_of, objective::Objective};
+use super::{objective::Objective, search::box_of, worker::Message};
 
 /// Maximum number of inputs: all values of one `float`, or of several numbers with 32 bits together.
 const MOST: u128 = 1 << 32;
@@ -132,25 +132,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_is_walked_through_once() {
+    fn a_walk_from_each_point_visits_each_point_once() {
         let ends = [(1, 3), (7, 7), (0, 1)];
         let mut at = vec![1, 7, 0];
         let mut seen = std::collections::BTreeSet::new();
-        for _ in 0..count(&ends) {
+        for n in 0..6 {
+            assert_eq!(at, point(&ends, n), "after {n} others");
             assert!(seen.insert(at.clone()), "{at:?} comes twice");
             step(&mut at, &ends);
         }
-        assert_eq!(at, [1, 7, 0], "behind the last is the first");
-    }
-
-    #[test]
-    fn a_walk_can_begin_at_each_point() {
-        let ends = [(1, 3), (7, 7), (0, 1)];
-        let mut at = point(&ends, 0);
-        for n in 0..6 {
-            assert_eq!(at, point(&ends, n), "behind {n} others");
-            step(&mut at, &ends);
-        }
+        assert_eq!((at, count(&ends)), (vec![1, 7, 0], 6), "after the last is the first");
         assert_eq!(point(&[(0, u64::MAX)], 9), [9]);
     }
 }

@@ -3,32 +3,13 @@
 use std::collections::HashSet;
 
 use penfuzz_mutators::extremes::Peak;
-use serde::{Deserialize, Serialize};
 
-use super::{Answer, Class, Compared, Found, box_of, inputs::Inputs};
+use super::{Answer, Class, Compared, Found, inputs::Inputs, search::box_of};
 
 /// Maximum number of wrong results of one class that are kept.
 pub const WRONG: usize = 16;
 /// Maximum number of sets of branches in a report.
 pub const PATHS: usize = 64;
-
-/// The largest error in one region: a part of the domain of one argument, or a box of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredPeak {
-    /// The ends of each argument, inclusive, as positions on its ULP line.
-    pub ends: Vec<(u64, u64)>,
-    /// Where the error is, as positions.
-    pub at: Vec<u64>,
-    /// The error.
-    pub value: f64,
-}
-
-impl StoredPeak {
-    /// Converts to the type of the search.
-    pub(super) fn peak(&self) -> Peak {
-        Peak { ends: self.ends.clone(), at: self.at.clone(), value: self.value }
-    }
-}
 
 impl Compared {
     /// Returns the error; `None` for a difference without a size.
@@ -111,7 +92,7 @@ impl Answer {
     }
 
     /// Adds a peak if it is the largest error of its region.
-    pub(super) fn add_peak(&mut self, peak: StoredPeak) {
+    pub(super) fn add_peak(&mut self, peak: Peak) {
         match self.peaks.binary_search_by(|known| known.ends.cmp(&peak.ends)) {
             Ok(i) if self.peaks[i].value < peak.value => self.peaks[i] = peak,
             Ok(_) => {}
@@ -130,13 +111,7 @@ impl Answer {
             run.wrong.into_iter().for_each(|found| all.add_wrong(found));
             run.regions.into_iter().for_each(|found| all.add_region(found));
             run.peaks.into_iter().for_each(|peak| all.add_peak(peak));
-            all.evaluations += run.evaluations;
-            all.faults += run.faults;
-            all.reference_faults += run.reference_faults;
-            all.compared += run.compared;
-            all.deaths += run.deaths;
-            all.cpu += run.cpu;
-            all.seconds += run.seconds;
+            all.counts.add(run.counts);
             all.tried = all.tried.max(run.tried);
         }
         all.sort_regions();
@@ -160,7 +135,7 @@ mod tests {
         view::{Kind, Layout},
     };
 
-    use super::*;
+    use super::{super::Counts, *};
 
     fn found(size: f64, byte: u8, covers: &[u32]) -> Found {
         Found {
@@ -181,18 +156,18 @@ mod tests {
     fn merge_keeps_progress_of_best_run() {
         let run = |sizes: &[f64], n| Answer {
             found: sizes.iter().map(|size| found(*size, 0, &[])).collect(),
-            evaluations: n,
+            counts: Counts { evaluations: n, ..Counts::default() },
             ..Answer::default()
         };
         let all = Answer::of_all(vec![run(&[0.5, 0.75], 10), run(&[0.9], 5), run(&[], 1)]);
-        assert_eq!((all.worst(), all.found.len(), all.evaluations), (0.9, 1, 16));
+        assert_eq!((all.worst(), all.found.len(), all.counts.evaluations), (0.9, 1, 16));
     }
 
     #[test]
     fn of_each_region_the_largest_error_is_kept() {
         let mut answer = Answer::default();
         for (least, value) in [(8, 0.5), (1, 0.25), (8, 0.75), (8, 0.6)] {
-            answer.add_peak(StoredPeak { ends: vec![(least, least + 1)], at: vec![least], value });
+            answer.add_peak(Peak { ends: vec![(least, least + 1)], at: vec![least], value });
         }
         let all: Vec<_> = answer.peaks.iter().map(|peak| (peak.ends[0].0, peak.value)).collect();
         assert_eq!(all, [(1, 0.25), (8, 0.75)]);
@@ -208,7 +183,7 @@ mod tests {
         let domain = Domain::new(Kind::I8, 1, 8).expect("a range");
         let inputs = Inputs::of(Layout::packed(&[Kind::I8]).with_domain(0, domain));
         let peak = |at: Vec<u64>| Answer {
-            peaks: vec![StoredPeak { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
+            peaks: vec![Peak { ends: vec![(0, 255); at.len()], at, value: 1.0 }],
             ..Answer::default()
         };
         assert!(Answer::default().fits(&inputs) && peak(vec![0x81]).fits(&inputs));

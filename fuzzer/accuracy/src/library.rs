@@ -113,7 +113,7 @@ __attribute__((constructor)) static void penfuzz_open(void) {{
 /// Returns the type of a function of `<math.h>`.
 fn known(name: &str) -> Option<(String, Vec<String>)> {
     let of = |name: &str, kind: &str| {
-        let types = libm::parameters(name)?;
+        let types = libm::find(name)?.parameters;
         Some((kind.to_owned(), types.iter().map(|t| t.replace("double", kind)).collect()))
     };
     of(name, "double").or_else(|| of(name.strip_suffix('f')?, "float"))

@@ -81,12 +81,12 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
 
 fn facts(pair: &Pair, answer: &Answer) -> Vec<String> {
     let mut facts = vec![
-        format!("{} evaluations", count(answer.evaluations)),
-        format!("{} of CPU time", seconds(answer.cpu)),
+        format!("{} evaluations", count(answer.counts.evaluations)),
+        format!("{} of CPU time", seconds(answer.counts.cpu)),
         plural(answer.seeds.len(), "seed"),
     ];
     facts.extend(exhausted(pair, answer).map(|n| format!("each of {n} inputs was tried")));
     facts.extend(answer.bound.as_ref().map(|bound| bounded(pair, bound, answer)));
-    facts.extend((answer.faults > 0).then(|| format!("{} faults of the function", count(answer.faults))));
+    facts.extend((answer.counts.faults > 0).then(|| format!("{} faults of the function", count(answer.counts.faults))));
     facts
 }

@@ -13,12 +13,13 @@ use penfuzz_mutators::{
 use penfuzz_target::program::{Function, Parameter};
 
 use super::{
-    Exact, Reference,
+    Exact,
     comparator::{self, Form},
     errno::{self, Errno},
     inputs::Inputs,
     libm,
     local::Sum,
+    reference::Reference,
     value::{Names, Value},
 };
 
@@ -55,8 +56,8 @@ impl Pair {
         let value = Value::of(function, names)?;
         let inputs = Inputs::of(with_small_orders(function.layout(), &reference));
         if let Reference::Mpfr(name) = &reference
-            && let Some(types) = libm::parameters(name)
-            && function.inputs().zip(&types).any(|(p, t)| p.kind.is_some_and(Kind::is_float) != (*t == "double"))
+            && let Some(types) = libm::find(name).map(|function| function.parameters)
+            && function.inputs().zip(types).any(|(p, t)| p.kind.is_some_and(Kind::is_float) != (*t == "double"))
         {
             return Err(Error::new(format!(
                 "--reference mpfr:{name} takes ({}), and `{}` does not",

@@ -3,14 +3,14 @@
 use std::{fmt::Write, path::Path};
 
 use penfuzz_error::Error;
-use penfuzz_mutators::{line, view::Kind};
+use penfuzz_mutators::{extremes::Peak, line, view::Kind};
 use penfuzz_report::{
     literal,
     svg::{self, Scale},
 };
 use penfuzz_system::files::destination::Destination;
 
-use super::{Answer, kept::StoredPeak, pair::Pair, value::Measure};
+use super::{Answer, pair::Pair, value::Measure};
 
 const WIDTH: f64 = 980.0;
 const HEIGHT: f64 = 320.0;
@@ -52,7 +52,7 @@ pub fn write(file: &Destination, pair: &Pair, answer: &Answer) -> Result<(), Err
 
 /// Returns the plot; empty for a function of several arguments.
 #[must_use]
-pub fn draw(pair: &Pair, parts: &[StoredPeak], style: &str) -> String {
+pub fn draw(pair: &Pair, parts: &[Peak], style: &str) -> String {
     let [slot] = pair.layout().slots() else { return String::new() };
     let kind = slot.kind;
     let y = scale(pair, parts);
@@ -80,7 +80,7 @@ pub fn draw(pair: &Pair, parts: &[StoredPeak], style: &str) -> String {
 }
 
 /// Returns the axis of errors: linear for a few ulps, otherwise logarithmic.
-fn scale(pair: &Pair, parts: &[StoredPeak]) -> Scale {
+fn scale(pair: &Pair, parts: &[Peak]) -> Scale {
     let most = parts.iter().map(|p| p.value).fold(0.0, f64::max);
     let least = parts.iter().map(|p| p.value).fold(most, f64::min);
     let to = (BOTTOM, TOP);
@@ -102,7 +102,7 @@ fn short(kind: Kind, bits: u64) -> String {
 }
 
 /// Appends the bar of one part, with a tooltip of its ends and error.
-fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &StoredPeak, (from, to): (f64, f64), top: f64) {
+fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Peak, (from, to): (f64, f64), top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
     let decimal = |position| literal::decimal(kind, line::raw(kind, position));
     let _ = writeln!(

@@ -86,11 +86,11 @@ impl Reference {
                  --release --features mpfr`, or name a reference FILE.c:NAME"
             )));
         }
-        let arity = libm::arity(name).ok_or_else(|| {
-            let all: Vec<&str> = libm::all().map(|(known, _)| known).collect();
+        let known = libm::find(name).ok_or_else(|| {
+            let all = libm::FUNCTIONS.map(|function| function.name);
             Error::new(format!("--reference mpfr:{name}: there is no such function; there are {}", all.join(", ")))
         })?;
-        let n = function.inputs().count();
+        let (n, arity) = (function.inputs().count(), known.parameters.len());
         if n != arity {
             return Err(Error::new(format!(
                 "--reference mpfr:{name} has {arity} argument{}, and `{}` has {n}",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Found, Message, Options, aside::aside, pair::Pair};
+use super::{Found, Options, aside::aside, pair::Pair, worker::Message};
 
 /// Contribution of the roundings of one operation to an error.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -219,15 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_branches_are_found_by_bisection() {
-        let branches = |at: &[u64]| vec![u32::from(at[0] >= 1000), u32::from(at[1] >= 77)];
-        let layout = Layout::packed(&[Kind::F64, Kind::F64]);
-        let found =
-            boundaries(&[vec![0, 0], vec![u64::MAX, 5], vec![3, 4], vec![1, 5000]], &layout, (later(), 1), branches);
-        assert!(found.contains(&vec![999, 0]) && found.contains(&vec![1000, 0]), "{found:?}");
-    }
-
-    #[test]
     fn all_ends_near_one_are_found() {
         let layout = Layout::packed(&[Kind::F64]);
         let starts = starts(&layout, &mut StdRand::with_seed(1));

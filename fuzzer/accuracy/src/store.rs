@@ -32,12 +32,15 @@ use penfuzz_system::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Answer, Options, aside::holds, pair::Pair, publish};
+use super::{Answer, Options, answer, aside::holds, page, pair::Pair};
 
 /// The file that identifies the comparison.
 const ABOUT: &str = "accuracy.json";
 /// The file with the results of a seed.
 const RUN: &str = "run.json";
+/// The report for programs, and that for a browser.
+const JSON: &str = "report.json";
+const HTML: &str = "report.html";
 /// Prefix of the directory of a seed.
 const SEED: &str = "seed-";
 /// Version of the format of these files.
@@ -284,7 +287,7 @@ impl Store {
 
     /// Writes the report during a search.
     pub(super) fn publish_interim(&mut self, pair: &Pair, answer: &Answer) {
-        let age = fs::metadata(self.dir.join(publish::JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
+        let age = fs::metadata(self.dir.join(JSON)).and_then(|about| about.modified()).map(|t| t.elapsed());
         if age.is_ok_and(|age| age.is_ok_and(|age| age < PUBLISHED)) {
             return;
         }
@@ -301,7 +304,11 @@ impl Store {
     /// Those of the file system, with the path.
     pub fn publish(&self, pair: &Pair, answer: &Answer) -> Result<(), Error> {
         let _turn = lock_directory(&self.dir)?;
-        publish::write(&self.dir, pair, answer, (&self.target, self.seed))
+        let files = [(HTML, page::page(pair, answer)), (JSON, answer::json(pair, answer, &self.target, self.seed))];
+        for (name, text) in files {
+            atomic::write(&self.dir.join(name), text.as_bytes()).map_err(Error::from_source)?;
+        }
+        Ok(())
     }
 
     /// The path of the directory.

@@ -15,8 +15,12 @@ use penfuzz_system::process::{
 };
 
 use super::{
-    Answer, Class, Compared, Counts, Found, Message, Options, exhaustive, objective::Objective, pair::Pair, search,
-    sources, store::Store,
+    Answer, Class, Compared, Found, Options, exhaustive,
+    objective::Objective,
+    pair::Pair,
+    sources,
+    store::Store,
+    worker::{self, Message},
 };
 
 /// Number of processes that function or reference may end before the search is given up.
@@ -36,8 +40,8 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     let until = begun + options.max_time;
     let patience = pair.timeout() * 2 + Duration::from_secs(2);
     let options = &Options {
-        max_evals: options.max_evals.saturating_add(known.evaluations),
-        max_cpu: options.max_cpu.saturating_add(Duration::try_from_secs_f64(known.cpu).unwrap_or_default()),
+        max_evals: options.max_evals.saturating_add(known.counts.evaluations),
+        max_cpu: options.max_cpu.saturating_add(Duration::try_from_secs_f64(known.counts.cpu).unwrap_or_default()),
         kept: store.is_some().then(|| known.peaks.clone()),
         tried: known.tried,
         ..options.clone()
@@ -47,7 +51,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
     let mut course = SearchState::new(known, store, inputs);
     let mut deaths = 0;
     loop {
-        let (before, cpu) = (course.answer.evaluations, course.answer.cpu);
+        let before = course.answer.counts;
         let worst = course.answer.found.last().map(|f| f.compared);
         let seed = options.seed.wrapping_add(course.processes() << 32);
         let work = |send: &mut dyn FnMut(&Message)| {
@@ -55,16 +59,16 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
             // This is a child process: nothing else borrows the pair here.
             let mut pair = pair.borrow_mut();
             if pair.detach_from_supervisor().is_ok() {
-                search(Objective::new(&mut pair, options, (until, before, cpu), worst, send), options, seed);
+                worker::run(Objective::new(&mut pair, options, (until, before), worst, send), options, seed);
             }
         };
         let ending =
             child::run(work, |message| course.receive(message, &pair.borrow()), Limit::Interruptible(until + patience));
         let is_over =
-            interrupts::requested() || Instant::now() >= until || course.answer.evaluations >= options.max_evals;
+            interrupts::requested() || Instant::now() >= until || course.answer.counts.evaluations >= options.max_evals;
         let is_done = course.has_ended && ending == Ending::Done;
         deaths += u64::from(!is_done && !is_over);
-        course.answer.deaths += u64::from(!is_done && !is_over);
+        course.answer.counts.deaths += u64::from(!is_done && !is_over);
         // Another process would start again with the first input.
         if is_done || is_over || options.exhaust || deaths > DEATHS {
             break;
@@ -84,9 +88,6 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
 struct SearchState<'a> {
     answer: Answer,
     store: Option<&'a mut Store>,
-    /// Counts of earlier runs: faults of the function, faults of the reference, comparisons; and their seconds.
-    counts: (u64, u64, u64),
-    seconds: f64,
     /// Number of processes that were started.
     processes: u64,
     has_ended: bool,
@@ -95,15 +96,7 @@ struct SearchState<'a> {
 
 impl<'a> SearchState<'a> {
     fn new(known: Answer, store: Option<&'a mut Store>, inputs: Option<u64>) -> Self {
-        Self {
-            counts: (known.faults, known.reference_faults, known.compared),
-            seconds: known.seconds,
-            answer: known,
-            store,
-            processes: 0,
-            has_ended: false,
-            bar: inputs.and_then(exhaust::progress),
-        }
+        Self { answer: known, store, processes: 0, has_ended: false, bar: inputs.and_then(exhaust::progress) }
     }
 
     /// Returns the number of processes that were started before the next one, and counts that.
@@ -120,7 +113,7 @@ impl<'a> SearchState<'a> {
         let is_checkpoint = matches!(message, Message::Peaks(_));
         match message {
             Message::Better(found) => {
-                (answer.evaluations, answer.cpu) = (found.evaluations, found.cpu);
+                (answer.counts.evaluations, answer.counts.cpu) = (found.evaluations, found.cpu);
                 answer.found.push(found);
             }
             Message::Wrong(found) => answer.add_wrong(found),
@@ -129,11 +122,11 @@ impl<'a> SearchState<'a> {
             Message::Tried(n) => self.bar.iter().for_each(|bar| bar.set_position(n)),
             Message::Passed(n, counts) => {
                 answer.tried = n;
-                answer.count(counts, self.counts);
+                answer.counts = counts;
             }
             Message::Sources(sources) => answer.sources = Some(sources),
             Message::End(counts) => {
-                answer.count(counts, self.counts);
+                answer.counts = counts;
                 self.has_ended = true;
             }
         }
@@ -146,9 +139,9 @@ impl<'a> SearchState<'a> {
     }
 
     fn end(self, time: Duration) -> (Answer, Option<&'a mut Store>) {
-        let Self { mut answer, mut store, seconds, bar, .. } = self;
+        let Self { mut answer, mut store, bar, .. } = self;
         bar.iter().for_each(ProgressBar::finish_and_clear);
-        answer.seconds = seconds + time.as_secs_f64();
+        answer.counts.seconds += time.as_secs_f64();
         answer.sort_regions();
         if let Some(store) = &mut store {
             store.keep_durably(&answer);
@@ -157,34 +150,24 @@ impl<'a> SearchState<'a> {
     }
 }
 
-impl Answer {
-    /// Adopts the counters of a process; `before` has the faults of the function, faults of the reference, and
-    /// comparisons of earlier runs.
-    fn count(&mut self, counts: Counts, before: (u64, u64, u64)) {
-        (self.evaluations, self.cpu) = (counts.evaluations, counts.cpu);
-        self.faults = before.0 + counts.faults;
-        self.reference_faults = before.1 + counts.reference_faults;
-        self.compared = before.2 + counts.compared;
-    }
-}
-
 /// Returns an error if no evaluation was comparable.
 fn check_comparable(pair: &Pair, answer: &Answer) -> Result<(), Error> {
+    let counts = &answer.counts;
     let reference = pair.reference().text();
     let is_other = |f: &Found| matches!(f.compared, Compared::Wrong(Class::Different | Class::Errno));
-    if answer.compared > 0 || !answer.found.is_empty() || answer.wrong.iter().any(is_other) {
+    if counts.compared > 0 || !answer.found.is_empty() || answer.wrong.iter().any(is_other) {
         return Ok(());
     }
-    let n = answer.evaluations;
-    Err(Error::new(if answer.reference_faults > 0 {
+    let n = counts.evaluations;
+    Err(Error::new(if counts.reference_faults > 0 {
         format!(
             "the reference {reference} does not return: it faulted in {} of {n} evaluations",
-            answer.reference_faults
+            counts.reference_faults
         )
-    } else if answer.faults > 0 {
-        format!("the function does not return: it faulted in {} of {n} evaluations", answer.faults)
-    } else if answer.deaths > 0 {
-        format!("the function or the reference {reference} ends its process, {} times", answer.deaths)
+    } else if counts.faults > 0 {
+        format!("the function does not return: it faulted in {} of {n} evaluations", counts.faults)
+    } else if counts.deaths > 0 {
+        format!("the function or the reference {reference} ends its process, {} times", counts.deaths)
     } else {
         format!("the reference {reference} is NaN in all of {n} evaluations; restrict the arguments with --arg")
     }))

@@ -43,6 +43,7 @@ mod swarm;
 mod tests;
 
 use libafl_bolts::rands::Rand;
+use serde::{Deserialize, Serialize};
 
 use self::{
     cell::{Cell, KEPT, halves},
@@ -130,7 +131,7 @@ pub fn one_by_one<F: NoisyObjective + ?Sized>(f: &mut F, at: &[u64], values: &mu
 }
 
 /// The largest value of a region.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// The region: least and greatest position of each argument, both included.
     pub ends: Vec<(u64, u64)>,

@@ -5,10 +5,24 @@ use libafl_bolts::rands::StdRand;
 use super::*;
 use crate::line;
 
+/// A function of this many evaluations.
 struct Noise<F> {
     of: F,
     left: u64,
     best: f64,
+    /// Whether values of several points are `1 - 3 * of`: of both signs, that with the largest magnitude negative.
+    is_signed: bool,
+    /// The widest window in which values are not unrelated, and the last window that was entered.
+    smooth: Option<u64>,
+    inside: (u64, u64),
+    /// Evaluations in windows that are not wider.
+    steps: u64,
+}
+
+impl<F: FnMut(&[u64]) -> f64> Noise<F> {
+    fn new(left: u64, of: F) -> Self {
+        Self { of, left, best: 0.0, is_signed: false, smooth: None, inside: (0, u64::MAX), steps: 0 }
+    }
 }
 
 impl<F: FnMut(&[u64]) -> f64> NoisyObjective for Noise<F> {
@@ -17,6 +31,28 @@ impl<F: FnMut(&[u64]) -> f64> NoisyObjective for Noise<F> {
         let value = (self.of)(at);
         self.best = self.best.max(value);
         Ok(value)
+    }
+
+    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
+        let (least, greatest) = self.inside;
+        if self.smooth.is_some_and(|smooth| greatest - least <= smooth) {
+            assert!(at.iter().all(|x| (least..=greatest).contains(x)), "a swarm stays in its window");
+            self.steps += at.len() as u64;
+        }
+        one_by_one(self, at, values)?;
+        if self.is_signed {
+            values.iter_mut().for_each(|value| *value = 1.0 - 3.0 * *value);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, window: &[(u64, u64)]) -> WindowCost {
+        self.inside = window[0];
+        match self.smooth {
+            None => WindowCost::Usual,
+            Some(smooth) if window[0].1 - window[0].0 > smooth => WindowCost::Rough,
+            Some(_) => WindowCost::Cheap,
+        }
     }
 }
 
@@ -28,7 +64,7 @@ fn noise(x: u64) -> f64 {
 }
 
 fn best(regions: Vec<Vec<(u64, u64)>>, evaluations: u64, seed: u64, of: impl FnMut(&[u64]) -> f64) -> f64 {
-    let mut f = Noise { of, left: evaluations, best: 0.0 };
+    let mut f = Noise::new(evaluations, of);
     let mut search = Extremes::new(regions);
     assert_eq!(search.run(&mut f, &mut StdRand::with_seed(seed), &[]), Stop::End);
     let peaks = search.peaks().iter().map(|p| p.value).fold(0.0, f64::max);
@@ -65,7 +101,7 @@ fn a_box_of_few_points_is_searched_to_its_end() {
 
 #[test]
 fn peaks_lie_in_their_regions() {
-    let mut f = Noise { of: |at: &[u64]| noise(at[0]), left: 100_000, best: 0.0 };
+    let mut f = Noise::new(100_000, |at: &[u64]| noise(at[0]));
     let mut search = Extremes::new(cut(vec![vec![(100, 100_000_000)]], 16));
     search.run(&mut f, &mut StdRand::with_seed(1), &[vec![100]]);
     for peak in search.peaks() {
@@ -88,68 +124,19 @@ fn the_largest_sum_of_roundings_in_a_window_is_found() {
     assert!(found.iter().all(|f| 4.0 - f < (4.0 - uniform) / 2.0), "{found:?} of 4, and {uniform} of uniform samples");
 }
 
-/// A function whose values are unrelated in every window wider than [`SMOOTH`].
-struct RoughWhereWide {
-    left: u64,
-    inside: (u64, u64),
-    steps: u64,
-}
-
-const SMOOTH: u64 = 1 << 20;
-
-impl NoisyObjective for RoughWhereWide {
-    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
-        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
-        Ok(noise(at[0]))
-    }
-
-    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
-        let (least, greatest) = self.inside;
-        if greatest - least <= SMOOTH {
-            assert!(at.iter().all(|x| (least..=greatest).contains(x)), "a swarm stays in its window");
-            self.steps += at.len() as u64;
-        }
-        one_by_one(self, at, values)
-    }
-
-    fn enter(&mut self, window: &[(u64, u64)]) -> WindowCost {
-        self.inside = window[0];
-        if window[0].1 - window[0].0 > SMOOTH { WindowCost::Rough } else { WindowCost::Cheap }
-    }
-}
-
 #[test]
 fn windows_with_unrelated_values_are_narrowed() {
-    let mut f = RoughWhereWide { left: 1_000_000, inside: (0, u64::MAX), steps: 0 };
+    let mut f = Noise { smooth: Some(1 << 20), ..Noise::new(1_000_000, |at: &[u64]| noise(at[0])) };
     let mut search = Extremes::new(cut(vec![vec![(0, u64::MAX)]], 256));
     search.run(&mut f, &mut StdRand::with_seed(1), &[]);
     assert!(f.steps > 700_000, "{} steps of a million in narrow windows", f.steps);
 }
 
-/// A function with values of both signs; the value with the largest magnitude is negative.
-struct Signed {
-    left: u64,
-}
-
-impl NoisyObjective for Signed {
-    fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
-        self.left = self.left.checked_sub(1).ok_or(Stop::End)?;
-        Ok(noise(at[0]))
-    }
-
-    fn values_at(&mut self, at: &[u64], values: &mut [f64]) -> Result<(), Stop> {
-        one_by_one(self, at, values)?;
-        for value in values {
-            *value = 1.0 - 3.0 * *value;
-        }
-        Ok(())
-    }
-}
-
 #[test]
 fn negative_values_count_as_their_absolute_values() {
     let mut search = Extremes::new(vec![vec![(0, 1 << 30)]]);
-    search.run(&mut Signed { left: 200_000 }, &mut StdRand::with_seed(1), &[]);
+    let mut f = Noise { is_signed: true, ..Noise::new(200_000, |at: &[u64]| noise(at[0])) };
+    search.run(&mut f, &mut StdRand::with_seed(1), &[]);
     let peak = search.peaks()[0].value;
     assert!(1.99 < peak && peak <= 2.0, "{peak}");
 }

@@ -2,13 +2,12 @@
 
 use std::cmp::Ordering;
 
-use rug::{
-    Float,
-    float::{Constant, Round},
-    ops::AssignRound,
-};
+use rug::{Float, float::Round, ops::AssignRound};
 
-use crate::fpcore::Expr;
+use crate::{
+    fpcore::{self, Expr},
+    libm::{self, Value},
+};
 
 /// Reason why a value has no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,14 +121,6 @@ pub fn exactly(x: f64, bits: u32) -> Interval {
     Interval { low: Float::with_val(bits.max(53), x), high: Float::with_val(bits.max(53), x) }
 }
 
-/// Rounds a value in both directions.
-fn both<T: Copy>(bits: u32, value: T) -> Enclosed
-where
-    Float: AssignRound<T, Round = Round, Ordering = Ordering>,
-{
-    finite(Float::with_val_round(bits, value, Round::Down).0, Float::with_val_round(bits, value, Round::Up).0)
-}
-
 fn finite(low: Float, high: Float) -> Enclosed {
     if low.is_finite() && high.is_finite() { Ok(Interval { low, high }) } else { Err(NoEnclosure::Unknown) }
 }
@@ -146,20 +137,11 @@ fn number(text: &str, bits: u32) -> Enclosed {
     }
 }
 
+/// Encloses a constant: its value with more bits, between its multiples by 1 ± 2^-(`bits` + 8).
 fn constant(name: &str, bits: u32) -> Enclosed {
-    let pi = both(bits, Constant::Pi)?;
-    let by = |n: f64| quotient(&pi, &exactly(n, bits), bits);
-    match name {
-        "PI" => Ok(pi),
-        "PI_2" => by(2.0),
-        "PI_4" => by(4.0),
-        "LN2" => both(bits, Constant::Log2),
-        "E" => operation("exp", &[exactly(1.0, bits)], bits),
-        "LN10" => operation("log", &[exactly(10.0, bits)], bits),
-        "SQRT2" => operation("sqrt", &[exactly(2.0, bits)], bits),
-        "SQRT1_2" => operation("sqrt", &[exactly(0.5, bits)], bits),
-        _ => Err(NoEnclosure::Unknown),
-    }
+    let value = fpcore::constant(name, bits + 16).ok_or(NoEnclosure::Unknown)?;
+    let error = Float::with_val(bits, &value >> (bits + 8)).abs();
+    finite(down(bits, &value - &error), up(bits, &value + &error))
 }
 
 fn down<T>(bits: u32, value: T) -> Float
@@ -276,7 +258,6 @@ fn power(a: &Interval, b: &Interval, bits: u32) -> Enclosed {
 /// # Errors
 /// When it has no value for these operands, or no enclosure is known.
 pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
-    let everything = (f64::NEG_INFINITY, f64::INFINITY);
     match (op, args) {
         ("-", [a]) => Ok(negative(a)),
         ("+", [a]) => Ok(a.clone()),
@@ -306,24 +287,20 @@ pub fn operation(op: &str, args: &[Interval], bits: u32) -> Enclosed {
             x.acos_round(r)
         }),
         ("log", [a]) if a.low <= 0.0 => Err(if a.high <= 0.0 { NoEnclosure::Undefined } else { NoEnclosure::Unknown }),
-        ("sqrt", [a]) => rising_within(a, (0.0, f64::INFINITY), Float::sqrt_round),
-        ("asin", [a]) => rising_within(a, (-1.0, 1.0), Float::asin_round),
-        ("acosh", [a]) => rising_within(a, (1.0, f64::INFINITY), Float::acosh_round),
         (_, [a]) => {
-            let of: fn(&mut Float, Round) -> Ordering = match op {
-                "log" => |x, r| x.ln_round(r),
-                "exp" => |x, r| x.exp_round(r),
-                "exp2" => |x, r| x.exp2_round(r),
-                "expm1" => |x, r| x.exp_m1_round(r),
-                "cbrt" => |x, r| x.cbrt_round(r),
-                "atan" => |x, r| x.atan_round(r),
-                "sinh" => |x, r| x.sinh_round(r),
-                "tanh" => |x, r| x.tanh_round(r),
-                "asinh" => |x, r| x.asinh_round(r),
-                "erf" => |x, r| x.erf_round(r),
+            let domain = match op {
+                "sqrt" => (0.0, f64::INFINITY),
+                "asin" => (-1.0, 1.0),
+                "acosh" => (1.0, f64::INFINITY),
+                "log" | "exp" | "exp2" | "expm1" | "cbrt" | "atan" | "sinh" | "tanh" | "asinh" | "erf" => {
+                    (f64::NEG_INFINITY, f64::INFINITY)
+                }
                 _ => return Err(NoEnclosure::Unknown),
             };
-            rising_within(a, everything, of)
+            match libm::find(op).map(|function| function.value) {
+                Some(Value::One(value)) => rising_within(a, domain, value),
+                _ => Err(NoEnclosure::Unknown),
+            }
         }
         _ => Err(NoEnclosure::Unknown),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Core, Expr, Precision};
+use super::{Core, Expr, Precision, constants};
 
 /// The C name of the function.
 pub const FUNCTION: &str = "core";
@@ -205,26 +205,12 @@ impl Emitter {
     }
 
     fn constant(&self, name: &str, p: Precision) -> String {
-        let value = match name {
-            "TRUE" => return "1".to_owned(),
-            "FALSE" => return "0".to_owned(),
-            "INFINITY" => return "((double)INFINITY)".to_owned(),
-            "NAN" => return "((double)NAN)".to_owned(),
-            "E" => "2.718281828459045235360287471352662498L",
-            "LOG2E" => "1.442695040888963407359924681001892137L",
-            "LOG10E" => "0.434294481903251827651128918916605082L",
-            "LN2" => "0.693147180559945309417232121458176568L",
-            "LN10" => "2.302585092994045684017991454684364208L",
-            "PI" => "3.141592653589793238462643383279502884L",
-            "PI_2" => "1.570796326794896619231321691639751442L",
-            "PI_4" => "0.785398163397448309615660845819875721L",
-            "M_1_PI" => "0.318309886183790671537767526745028724L",
-            "M_2_PI" => "0.636619772367581343075535053490057448L",
-            "M_2_SQRTPI" => "1.128379167095512573896158903121545172L",
-            "SQRT2" => "1.414213562373095048801688724209698079L",
-            _ => "0.707106781186547524400844362104849039L",
-        };
-        format!("(({}){value})", if self.wide { "long double" } else { c_type(p) })
+        match constants::c_text(name) {
+            Some(digits) if digits.ends_with('L') => {
+                format!("(({}){digits})", if self.wide { "long double" } else { c_type(p) })
+            }
+            text => text.unwrap_or_default().to_owned(),
+        }
     }
 
     fn operation(&self, op: &str, values: &[String], p: Precision) -> String {

@@ -9,6 +9,7 @@
 
 #[cfg(feature = "mpfr")]
 mod bound;
+mod constants;
 mod emit;
 mod parse;
 #[cfg(feature = "mpfr")]
@@ -21,11 +22,11 @@ use penfuzz_mutators::view::Kind;
 
 use penfuzz_system::files::foreign;
 
-#[cfg(feature = "mpfr")]
-pub use self::bound::bound;
 pub use self::emit::{FUNCTION, reference, source};
 #[cfg(feature = "mpfr")]
 pub use self::value::value;
+#[cfg(feature = "mpfr")]
+pub use self::{bound::bound, constants::value as constant};
 
 /// One core.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,7 @@
 //! The parser: S-expressions, and cores from them. Error messages name the unsupported feature.
 
-use super::{Core, Expr, Precision};
+use super::{Core, Expr, Precision, constants};
+use crate::libm::{self, Origin};
 
 /// An atom, a string, or a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,28 +122,8 @@ fn precision(item: &Item) -> Parsed<Precision> {
     }
 }
 
-const CONSTANTS: [&str; 17] = [
-    "E",
-    "LOG2E",
-    "LOG10E",
-    "LN2",
-    "LN10",
-    "PI",
-    "PI_2",
-    "PI_4",
-    "M_1_PI",
-    "M_2_PI",
-    "M_2_SQRTPI",
-    "SQRT2",
-    "SQRT1_2",
-    "INFINITY",
-    "NAN",
-    "TRUE",
-    "FALSE",
-];
-
-/// Operations with minimum and maximum number of arguments.
-const OPERATIONS: [(&str, usize, usize); 59] = [
+/// Operations with minimum and maximum number of arguments; further ones are functions of [`libm`].
+const OPERATIONS: [(&str, usize, usize); 22] = [
     ("+", 1, usize::MAX),
     ("-", 1, 2),
     ("*", 1, usize::MAX),
@@ -161,48 +142,18 @@ const OPERATIONS: [(&str, usize, usize); 59] = [
     ("isinf", 1, 1),
     ("isnan", 1, 1),
     ("signbit", 1, 1),
-    ("fma", 3, 3),
     ("fmax", 2, 2),
     ("fmin", 2, 2),
     ("copysign", 2, 2),
     ("nearbyint", 1, 1),
-    ("acos", 1, 1),
-    ("acosh", 1, 1),
-    ("asin", 1, 1),
-    ("asinh", 1, 1),
-    ("atan", 1, 1),
-    ("atan2", 2, 2),
-    ("atanh", 1, 1),
-    ("cbrt", 1, 1),
-    ("ceil", 1, 1),
-    ("cos", 1, 1),
-    ("cosh", 1, 1),
-    ("erf", 1, 1),
-    ("erfc", 1, 1),
-    ("exp", 1, 1),
-    ("exp2", 1, 1),
-    ("expm1", 1, 1),
-    ("fabs", 1, 1),
-    ("fdim", 2, 2),
-    ("floor", 1, 1),
-    ("fmod", 2, 2),
-    ("hypot", 2, 2),
-    ("lgamma", 1, 1),
-    ("log", 1, 1),
-    ("log10", 1, 1),
-    ("log1p", 1, 1),
-    ("log2", 1, 1),
-    ("pow", 2, 2),
-    ("remainder", 2, 2),
-    ("round", 1, 1),
-    ("sin", 1, 1),
-    ("sinh", 1, 1),
-    ("sqrt", 1, 1),
-    ("tan", 1, 1),
-    ("tanh", 1, 1),
-    ("tgamma", 1, 1),
-    ("trunc", 1, 1),
 ];
+
+/// Returns the minimum and maximum number of arguments of an operation.
+fn arity(op: &str) -> Option<(usize, usize)> {
+    let own = OPERATIONS.iter().find(|(known, ..)| *known == op).map(|(_, least, most)| (*least, *most));
+    let function = || libm::find(op).filter(|function| function.origin == Origin::FpCore);
+    own.or_else(|| function().map(|function| (function.parameters.len(), function.parameters.len())))
+}
 
 fn is_number(text: &str) -> bool {
     let decimal = |t: &str| {
@@ -221,7 +172,7 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
     let list = match item {
         Item::Atom(a) if scope.contains(a) => return Ok(Expr::Variable(a.clone())),
         Item::Atom(a) if is_number(a) => return Ok(Expr::Number(a.clone())),
-        Item::Atom(a) if CONSTANTS.contains(&a.as_str()) => return Ok(Expr::Constant(a.clone())),
+        Item::Atom(a) if constants::c_text(a).is_some() => return Ok(Expr::Constant(a.clone())),
         Item::Atom(a) => return Err(format!("has `{a}`, which is no variable, decimal number or constant")),
         Item::Text(_) => return Err("has a string within an expression".to_owned()),
         Item::List(list) => list,
@@ -245,13 +196,12 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
             Err(format!("has tensors (`{head}`), which are not supported"))
         }
         _ => {
-            let known = OPERATIONS.iter().find(|(op, ..)| op == head);
-            let (op, least, most) =
-                known.ok_or_else(|| format!("has the operation `{head}`, which is not supported"))?;
-            if rest.len() < *least || rest.len() > *most {
+            let (least, most) =
+                arity(head).ok_or_else(|| format!("has the operation `{head}`, which is not supported"))?;
+            if !(least..=most).contains(&rest.len()) {
                 return Err(format!("has `{head}` with {} arguments", rest.len()));
             }
-            Ok(Expr::Apply((*op).to_owned(), rest.iter().map(|i| expr(i, scope)).collect::<Parsed<_>>()?))
+            Ok(Expr::Apply(head.clone(), rest.iter().map(|i| expr(i, scope)).collect::<Parsed<_>>()?))
         }
     }
 }

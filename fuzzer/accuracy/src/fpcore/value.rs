@@ -3,9 +3,9 @@
 //! A value is accepted when it agrees with the value of twice the precision to [`AGREED`] bits. That is no proof
 //! (interval arithmetic would be one), but an accepted value is wrong only if both are wrong in the same bits.
 
-use rug::{Float, float::Constant};
+use rug::Float;
 
-use super::{super::precise, Core, Expr};
+use super::{super::precise, Core, Expr, constants};
 
 /// Number of bits in which two precisions must agree: an error in ulps of doubles is then known to 2^-67.
 const AGREED: u32 = 120;
@@ -67,7 +67,7 @@ impl Machine {
         let p = self.precision;
         Some(match expr {
             Expr::Number(text) => number(text, p)?,
-            Expr::Constant(name) => constant(name, p)?,
+            Expr::Constant(name) => constants::value(name, p)?,
             Expr::Variable(name) => scope.iter().rev().find(|(n, _)| n == name)?.1.clone(),
             Expr::In(_, body) | Expr::Cast(body) => self.real(body, scope)?,
             Expr::If(parts) => {
@@ -184,29 +184,6 @@ fn number(text: &str, precision: u32) -> Option<Float> {
         );
     }
     Some(Float::with_val(precision, Float::parse(text).ok()?))
-}
-
-fn constant(name: &str, p: u32) -> Option<Float> {
-    let of = |x: f64| Float::with_val(p, x);
-    let pi = || Float::with_val(p, Constant::Pi);
-    Some(match name {
-        "E" => of(1.0).exp(),
-        "LOG2E" => of(1.0) / Float::with_val(p, Constant::Log2),
-        "LOG10E" => of(1.0) / of(10.0).ln(),
-        "LN2" => Float::with_val(p, Constant::Log2),
-        "LN10" => of(10.0).ln(),
-        "PI" => pi(),
-        "PI_2" => pi() / 2u32,
-        "PI_4" => pi() / 4u32,
-        "M_1_PI" => of(1.0) / pi(),
-        "M_2_PI" => of(2.0) / pi(),
-        "M_2_SQRTPI" => of(2.0) / pi().sqrt(),
-        "SQRT2" => of(2.0).sqrt(),
-        "SQRT1_2" => of(0.5).sqrt(),
-        "INFINITY" => of(f64::INFINITY),
-        "NAN" => of(f64::NAN),
-        _ => return None,
-    })
 }
 
 fn operation(op: &str, mut args: Vec<Float>) -> Option<Float> {

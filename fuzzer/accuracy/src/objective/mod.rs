@@ -21,13 +21,15 @@ use penfuzz_system::process::{cpu_time, errno, interrupts};
 
 use self::window::Series;
 use super::{
-    Class, Compared, Counts, Found, Message, Options, StoredPeak, WRONG, comparator,
+    Class, Compared, Counts, Found, Options, comparator,
     errno::Errno,
+    kept::WRONG,
     local::Local,
     pair::Pair,
     reference::Reference,
     roundings,
     value::{self, CallValues, Measure},
+    worker::Message,
 };
 
 /// Number of evaluations between two readings of the clock.
@@ -70,17 +72,14 @@ pub struct Objective<'a> {
     /// When the largest errors of all regions were last sent; `None` if results are not stored.
     checkpoint: Option<Instant>,
     known: HashSet<(Class, Vec<u64>)>,
-    evaluations: u64,
+    /// Counters, including those of earlier processes; `cpu` is that at the last reading of the clock.
+    counts: Counts,
     until: Instant,
     max_cpu: f64,
     max_evals: u64,
     tick: u64,
+    /// CPU time of earlier processes less that of this process before the search, in seconds.
     cpu_before: f64,
-    cpu_start: f64,
-    cpu: f64,
-    faults: u64,
-    reference_faults: u64,
-    compared: u64,
     /// The last window that was entered, and the polynomial for the reference there.
     window: (u64, u64),
     local: Option<Local>,
@@ -94,12 +93,12 @@ pub struct Objective<'a> {
 }
 
 impl<'a> Objective<'a> {
-    /// Evaluates until the deadline. `evaluations` and `cpu`, in seconds, are those of earlier processes; `worst` is
-    /// the largest known error.
+    /// Evaluates until the deadline. `before` has the counters of earlier processes; `worst` is the largest known
+    /// error.
     pub(super) fn new(
         pair: &'a mut Pair,
         options: &Options,
-        (until, evaluations, cpu): (Instant, u64, f64),
+        (until, before): (Instant, Counts),
         worst: Option<Compared>,
         send: &'a mut dyn FnMut(&Message),
     ) -> Self {
@@ -119,17 +118,12 @@ impl<'a> Objective<'a> {
             errno: options.errno,
             checkpoint: options.kept.is_some().then(Instant::now),
             known: HashSet::new(),
-            evaluations,
+            counts: before,
             until,
             max_cpu: options.max_cpu.as_secs_f64(),
             max_evals: options.max_evals,
             tick: 0,
-            cpu_before: cpu,
-            cpu_start: cpu_time(),
-            cpu,
-            faults: 0,
-            reference_faults: 0,
-            compared: 0,
+            cpu_before: before.cpu - cpu_time(),
             window: (0, 0),
             local: None,
         }
@@ -158,13 +152,7 @@ impl<'a> Objective<'a> {
     /// Returns the current counters.
     pub(super) fn counts(&mut self) -> Counts {
         self.look_at_clock();
-        Counts {
-            evaluations: self.evaluations,
-            cpu: self.cpu,
-            faults: self.faults,
-            reference_faults: self.reference_faults,
-            compared: self.compared,
-        }
+        self.counts
     }
 
     /// Returns whether results should be sent to be stored now.
@@ -178,8 +166,7 @@ impl<'a> Objective<'a> {
 
     /// Sends the largest error of each region, if it is above 0.
     pub(super) fn send_peaks(&mut self, peaks: &[Peak]) {
-        let summit = |p: &Peak| StoredPeak { ends: p.ends.clone(), at: p.at.clone(), value: p.value };
-        self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).map(summit).collect()));
+        self.send(&Message::Peaks(peaks.iter().filter(|p| p.value > 0.0).cloned().collect()));
     }
 
     /// Evaluates an input given by its bytes; as [`Self::examine`].
@@ -255,7 +242,7 @@ impl<'a> Objective<'a> {
 
     fn call(&mut self) -> Option<CallValues> {
         if self.pair.session.evaluator.run(&self.x) == RunStatus::Faulted {
-            self.faults += 1;
+            self.counts.faults += 1;
             return None;
         }
         self.pair.value.read(&self.pair.session.evaluator)
@@ -294,7 +281,7 @@ impl<'a> Objective<'a> {
         self.both[last] = what;
         let end = last + size_of::<i32>();
         if comparator.evaluator.run(&self.both[..end]) == RunStatus::Faulted {
-            self.reference_faults += 1;
+            self.counts.reference_faults += 1;
             return None;
         }
         Some(f64::from_bits(comparator.evaluator.result()))
@@ -361,8 +348,8 @@ impl<'a> Objective<'a> {
             },
             exact,
             of_reference,
-            evaluations: self.evaluations,
-            cpu: self.cpu,
+            evaluations: self.counts.evaluations,
+            cpu: self.counts.cpu,
             covers: Vec::new(),
         }
     }
@@ -407,7 +394,7 @@ impl<'a> Objective<'a> {
     }
 
     fn look_at_clock(&mut self) {
-        self.cpu = self.cpu_before + cpu_time() - self.cpu_start;
+        self.counts.cpu = self.cpu_before + cpu_time();
     }
 
     #[cold]
@@ -415,7 +402,7 @@ impl<'a> Objective<'a> {
         self.tick = TICK;
         self.look_at_clock();
         Instant::now() >= self.until
-            || self.cpu >= self.max_cpu
+            || self.counts.cpu >= self.max_cpu
             || interrupts::requested()
             || self.pair.session.evaluator.needs_restart()
     }
@@ -423,14 +410,14 @@ impl<'a> Objective<'a> {
 
 impl NoisyObjective for Objective<'_> {
     fn value_at(&mut self, at: &[u64]) -> Result<f64, Stop> {
-        if self.evaluations >= self.max_evals || self.tick == 0 && self.is_over() {
+        if self.counts.evaluations >= self.max_evals || self.tick == 0 && self.is_over() {
             return Err(Stop::End);
         }
         self.tick -= 1;
-        self.evaluations += 1;
+        self.counts.evaluations += 1;
         self.place(at);
         if let Some(ulps) = self.ulps_in_window(at[0]) {
-            self.compared += 1;
+            self.counts.compared += 1;
             return Ok(ulps);
         }
         let Some((seen, compared)) = self.compare() else { return Ok(0.0) };
@@ -443,7 +430,7 @@ impl NoisyObjective for Objective<'_> {
         let is_nan = self.pair.result().to_real(seen.result).is_nan();
         match compared {
             Compared::Ulps(ulps) => {
-                self.compared += u64::from(ulps >= 0.0 && !is_nan);
+                self.counts.compared += u64::from(ulps >= 0.0 && !is_nan);
                 if self.may_be_largest(ulps) && ulps > 0.0 {
                     return Ok(self.confirm(at, seen, compared));
                 }
@@ -451,7 +438,7 @@ impl NoisyObjective for Objective<'_> {
             }
             Compared::Wrong(class) => {
                 // In this class exactly one of both is NaN: the reference is a number if the result is NaN.
-                self.compared += u64::from(class != Class::Nan || is_nan);
+                self.counts.compared += u64::from(class != Class::Nan || is_nan);
                 self.wrong(at, seen, class);
                 if self.exact { Err(Stop::Found) } else { Ok(0.0) }
             }

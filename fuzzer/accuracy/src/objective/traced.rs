@@ -8,9 +8,9 @@ use penfuzz_mutators::{
 
 use super::{
     super::{
-        Message,
         roundings::Runs,
         sources::{Source, Sources},
+        worker::Message,
     },
     Objective,
 };

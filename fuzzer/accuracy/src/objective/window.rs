@@ -65,11 +65,11 @@ impl Objective<'_> {
         let (least, greatest) = local.ends();
         let n = at.len() as u64;
         let is_outside = |p: &u64| !(least..=greatest).contains(p);
-        if n > self.tick || n > self.max_evals - self.evaluations || at.iter().any(is_outside) {
+        if n > self.tick || n > self.max_evals - self.counts.evaluations || at.iter().any(is_outside) {
             return false;
         }
         self.tick -= n;
-        self.evaluations += n;
+        self.counts.evaluations += n;
         series.inputs.clear();
         series.inputs.extend(at.iter().map(|p| line::raw(Kind::F64, *p)));
         series.results.resize(at.len(), 0);
@@ -78,7 +78,7 @@ impl Objective<'_> {
         for (i, value) in values.iter_mut().enumerate() {
             let (x, y) = (f64::from_bits(series.inputs[i]), f64::from_bits(series.results[i]));
             *value = local.ulps(x, y).filter(|_| i < returned).unwrap_or(f64::NAN);
-            self.compared += u64::from(!value.is_nan());
+            self.counts.compared += u64::from(!value.is_nan());
         }
         series.done += 1;
         if series.done % CHECKED == 1 && !series.is_confirmed(evaluator, returned) {

@@ -119,21 +119,6 @@ fn errors_at_other_arguments_follow_from_one_run() {
     assert!(n * 10 < other.len(), "{n} of {} results", other.len());
 }
 
-#[test]
-fn weights_are_derivatives_of_the_result() {
-    // (x + 1) * 3: one unit of the sum, 2^-51, is three of them in the result, whose unit is 2^-50.
-    let all = roundings(
-        |run, x| {
-            let sum = run.add(x, 1.0);
-            run.times(sum, 3.0)
-        },
-        1.3,
-    );
-    let weights: Vec<f64> = all.iter().map(|r| r.weight).collect();
-    assert_eq!(weights, [1.5, 1.0]);
-    assert_eq!((all[0].slope[0], all[1].on[0]), (0.5, 1.5));
-}
-
 /// The error of `(x + 1) * 3` by integers: the result minus the exact value in units of the result.
 #[test]
 fn contributions_add_up_to_the_error() {

@@ -3,8 +3,8 @@
 //!
 //! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of
 //! the box. It kills a mutant if the specification allows none of the y that the mutant allows there. Values are
-//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. The
-//! search looks for such points; a baseline draws as many at random.
+//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. Points
+//! are drawn at random; mutants that none of them kills are proved equivalent, if possible.
 
 #[cfg(feature = "mpfr")]
 mod equivalence;
@@ -54,12 +54,10 @@ impl Specification {
 pub struct Counts {
     /// Number of mutants.
     pub total: usize,
-    /// Number of mutants that a test of the search kills.
+    /// Number of mutants that a test kills.
     pub killed: usize,
     /// Number of mutants that are proved equivalent by interval arithmetic.
     pub proved_equivalent: usize,
-    /// Number of mutants that the same number of random points kills.
-    pub black_box: usize,
 }
 
 /// The results for a specification.
@@ -77,18 +75,10 @@ pub struct Answer {
     pub live: Vec<(&'static str, String)>,
     /// The mutants that are proved equivalent: kind and change.
     pub equivalent: Vec<(&'static str, String)>,
-    /// Number of values of mutants that the search computed; the baseline computed the same number.
+    /// Number of values of mutants that the search computed.
     pub evaluations: u64,
     /// Seconds of the search and the proofs.
     pub seconds: f64,
-}
-
-/// The state of each mutant.
-#[cfg(feature = "mpfr")]
-struct Found {
-    killed: Vec<bool>,
-    equivalent: Vec<bool>,
-    random_baseline: Vec<bool>,
 }
 
 impl Counts {
@@ -101,17 +91,12 @@ impl Counts {
 
 impl Answer {
     #[cfg(feature = "mpfr")]
-    fn new(name: &str, all: &[Mutant], found: &Found) -> Self {
+    fn new(name: &str, all: &[Mutant], killed: &[bool], equivalent: &[bool]) -> Self {
         let count = |class: Option<Class>| {
             let of = |is: &[bool]| {
                 (0..all.len()).filter(|i| is[*i] && class.is_none_or(|class| all[*i].class == class)).count()
             };
-            Counts {
-                total: of(&vec![true; all.len()]),
-                killed: of(&found.killed),
-                proved_equivalent: of(&found.equivalent),
-                black_box: of(&found.random_baseline),
-            }
+            Counts { total: of(&vec![true; all.len()]), killed: of(killed), proved_equivalent: of(equivalent) }
         };
         let named = |is: &dyn Fn(usize) -> bool| {
             all.iter().enumerate().filter(|(i, _)| is(*i)).map(|(_, m)| (m.class.name(), m.text.clone())).collect()
@@ -121,8 +106,8 @@ impl Answer {
             mutants: count(None),
             classes: Class::ALL.map(|c| (c.name(), count(Some(c)))).into(),
             tests: Vec::new(),
-            live: named(&|i| !found.killed[i] && !found.equivalent[i]),
-            equivalent: named(&|i| found.equivalent[i]),
+            live: named(&|i| !killed[i] && !equivalent[i]),
+            equivalent: named(&|i| equivalent[i]),
             evaluations: 0,
             seconds: 0.0,
         }
@@ -133,15 +118,13 @@ impl Answer {
     pub fn text(&self) -> String {
         let n = self.mutants;
         let mut text = format!(
-            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed), {} by points \
-             at random\n",
+            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed)\n",
             self.name,
             n.killed,
             n.total,
             self.tests.len(),
             n.proved_equivalent,
             n.adequacy(),
-            n.black_box,
         );
         for (class, change) in &self.live {
             let _ = writeln!(text, "  {class:<9} {change}");

@@ -1,11 +1,11 @@
-//! Searches for points that kill mutants of a specification.
+//! Searches for points that kill mutants of a specification, at random.
 
 use std::time::Instant;
 
 use libafl_bolts::rands::{Rand, StdRand};
 
 use super::{
-    Answer, Found, Specification, equivalence,
+    Answer, Specification, equivalence,
     operators::{Change, EPSILON, Mutant},
 };
 
@@ -18,21 +18,17 @@ use crate::{
 const BITS: [u32; 2] = [160, 640];
 /// An accuracy mutant is killed where it allows more than this additional error (the paper: 10³·ε).
 pub(super) const OVERLAP: f64 = 1e3 * EPSILON;
-/// Number of random points that are tried for a mutant before a climb.
-const AT_RANDOM: usize = 16;
-/// Number of steps of a climb.
-const STEPS: usize = 96;
-/// Number of climbs for a mutant.
-const CLIMBS: usize = 3;
+/// Maximum number of random points that are tried for a mutant; a quarter of them are corners of the box.
+const POINTS: usize = 256;
 
 /// Whether the specification allows the result of a mutant at a point.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// It allows no result of the mutant: the mutant is killed.
     Invalid,
-    /// It allows one, or this is not decided. The number is greater the closer the mutant is to being killed.
-    Valid(f64),
-    /// The specification has no value there.
+    /// It allows one.
+    Valid,
+    /// That is not decided, or the specification has no value there.
     Undecided,
 }
 
@@ -64,75 +60,30 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
     let equivalent: Vec<_> =
         all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
     let seconds = began.elapsed().as_secs_f64();
-    let random_baseline = search.random_baseline(all, evaluations);
     let tests = search.fewest(all, tests);
-    Answer {
-        tests,
-        evaluations,
-        seconds,
-        ..Answer::new(&specification.name, all, &Found { killed, equivalent, random_baseline })
-    }
+    Answer { tests, evaluations, seconds, ..Answer::new(&specification.name, all, &killed, &equivalent) }
 }
 
 impl Search<'_> {
     /// Searches for a point that kills the mutant.
     fn kill(&mut self, mutant: &Mutant) -> Option<Vec<f64>> {
-        let mut best: Option<(f64, Vec<f64>)> = None;
-        for _ in 0..CLIMBS {
-            for n in 0..AT_RANDOM {
-                let x = self.point(mutant, n < AT_RANDOM / 4);
-                match self.verdict(mutant, &x) {
-                    Verdict::Invalid => return Some(x),
-                    Verdict::Valid(near) if best.as_ref().is_none_or(|(b, _)| near > *b) => best = Some((near, x)),
-                    _ => {}
-                }
-            }
-            if let Some(x) = self.climb(mutant, best.clone()?) {
-                return Some(x);
-            }
-        }
-        None
+        (0..POINTS).find_map(|n| {
+            let x = self.point(mutant, n % 4 == 0);
+            (self.verdict(mutant, &x) == Verdict::Invalid).then_some(x)
+        })
     }
 
-    /// Moves from a point to points nearer to a kill, one variable at a time.
-    fn climb(&mut self, mutant: &Mutant, (mut near, mut x): (f64, Vec<f64>)) -> Option<Vec<f64>> {
-        let n = self.specification.variables.len();
-        let mut part = 0.25;
-        for step in 0..STEPS {
-            let i = step % n;
-            let (_, low, high) = self.domain(mutant, i);
-            let by = (high - low) * part * if (step / n).is_multiple_of(2) { 1.0 } else { -1.0 };
-            let mut next = x.clone();
-            next[i] = (x[i] + by).clamp(low, high);
-            match self.verdict(mutant, &next) {
-                Verdict::Invalid => return Some(next),
-                Verdict::Valid(other) if other > near => (near, x) = (other, next),
-                _ if step % (2 * n) == 2 * n - 1 => part *= 0.5,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Returns the domain of a variable for this mutant.
-    fn domain(&self, mutant: &Mutant, i: usize) -> (&str, f64, f64) {
-        let (name, low, high) = &self.specification.variables[i];
-        match &mutant.change {
-            Change::Bound(changed, low, high) if *changed == i => (name, *low, *high),
-            _ => (name, *low, *high),
-        }
-    }
-
-    /// Returns a random point, or a random corner of the box.
+    /// Returns a random point, or a random corner of the box; for a larger domain, of the part that was added.
     fn point(&mut self, mutant: &Mutant, is_corner: bool) -> Vec<f64> {
-        let n = self.specification.variables.len();
-        let mut all = Vec::with_capacity(n);
-        for i in 0..n {
+        let mut coordinate = |(i, (_, low, high)): (usize, &(String, f64, f64))| {
             let at = if is_corner { self.rng.below_or_zero(2) as f64 } else { self.rng.next_float() };
-            let (_, low, high) = self.domain(mutant, i);
-            all.push((low + (high - low) * at).clamp(low, high));
-        }
-        all
+            let (low, high) = match mutant.change {
+                Change::Bound(changed, low, high) if changed == i => (low, high),
+                _ => (*low, *high),
+            };
+            (low + (high - low) * at).clamp(low, high)
+        };
+        self.specification.variables.iter().enumerate().map(&mut coordinate).collect()
     }
 
     fn verdict(&mut self, mutant: &Mutant, x: &[f64]) -> Verdict {
@@ -152,10 +103,10 @@ impl Search<'_> {
                 }
                 (_, Err(_)) => Verdict::Undecided,
                 _ if is_outside => return Verdict::Undecided,
-                (Change::Bound(..), _) => return Verdict::Valid(0.0),
+                (Change::Bound(..), _) => return Verdict::Valid,
                 (Change::Accuracy(i), Ok(value)) => {
                     let more = value.least_magnitude() * EPSILON * (10_f64.powi(*i) - 1.0);
-                    return if more > OVERLAP { Verdict::Invalid } else { Verdict::Valid(more) };
+                    return if more > OVERLAP { Verdict::Invalid } else { Verdict::Valid };
                 }
                 (Change::Body(body), Ok(value)) => match self.at(body, x, bits) {
                     Ok(other) => compared(&value, &other),
@@ -175,21 +126,6 @@ impl Search<'_> {
         let names = self.specification.variables.iter().map(|(name, ..)| name.clone());
         let mut scope: Vec<_> = names.zip(x.iter().map(|x| interval::exactly(*x, bits))).collect();
         interval::enclose(body, &mut scope, bits)
-    }
-
-    /// Returns which mutants random points kill, with the same number of evaluations of mutants as the search.
-    fn random_baseline(&mut self, all: &[Mutant], evaluations: u64) -> Vec<bool> {
-        let mut killed = vec![false; all.len()];
-        self.evaluations = 0;
-        while self.evaluations < evaluations && killed.contains(&false) {
-            for (i, mutant) in all.iter().enumerate() {
-                if !killed[i] && self.evaluations < evaluations {
-                    let x = self.point(mutant, false);
-                    killed[i] = self.verdict(mutant, &x) == Verdict::Invalid;
-                }
-            }
-        }
-        killed
     }
 
     /// Selects few of the tests that kill as many mutants, greedily by the number of remaining mutants that each kills.
@@ -230,6 +166,5 @@ fn compared(value: &Interval, other: &Interval) -> Verdict {
     if width > tolerance {
         return Verdict::Undecided;
     }
-    let near = if tolerance.is_zero() { 0.0 } else { (apart / tolerance).to_f64() };
-    Verdict::Valid(near)
+    Verdict::Valid
 }
