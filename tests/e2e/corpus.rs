@@ -71,7 +71,7 @@ fn cmin_refuses_a_directory_in_use() {
     campaign(&dir, &fixture("floats.c"), "out", "", 0);
     dir.file("few/mine", "1");
     dir.penfuzz("cmin out -o few").exits(1).says("few is not empty");
-    dir.penfuzz("cmin few").exits(1).says("few is no output directory of penfuzz");
+    dir.penfuzz("cmin few").exits(1).says("few is not an output directory of penfuzz");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn what_misbehaves_is_told() {
         let run = search("nan.c", 0);
         run.expect(run.stdout.contains(": 0 exceptions at") || run.stdout.contains(": 0 met exactly, 1 not"), "none");
         let run = search("endless.c", 3);
-        run.expect(run.stdout.contains("HANG  no end after"), "the loop");
+        run.expect(run.stdout.contains("HANG  did not return within"), "the loop");
         let run = search("faulty.c", 3);
         run.expect(run.stdout.contains("CRASH  SIGSEGV"), "the fault");
     }

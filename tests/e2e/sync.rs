@@ -80,7 +80,7 @@ fn a_corpus_may_come_later() {
 fn a_file_is_no_corpus() {
     let dir = Dir::new();
     dir.file("a", "x");
-    random(&dir, "--sync a").exits(1).says("a is no directory; give the corpus of another fuzzer as --sync");
+    random(&dir, "--sync a").exits(1).says("a is not a directory; give the corpus of another fuzzer as --sync");
 }
 
 /// Otherwise each worker would import the input again and be killed.

@@ -178,11 +178,11 @@ fn check_comparable(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     let n = answer.evaluations;
     Err(Error::new(if answer.reference_faults > 0 {
         format!(
-            "the reference {reference} does not return: it faulted in {} of {n} evaluations",
+            "the reference {reference} never returned normally: it faulted in {} of {n} evaluations",
             answer.reference_faults
         )
     } else if answer.faults > 0 {
-        format!("the function does not return: it faulted in {} of {n} evaluations", answer.faults)
+        format!("the function never returned normally: it faulted in {} of {n} evaluations", answer.faults)
     } else if answer.deaths > 0 {
         format!("the function or the reference {reference} ends its process, {} times", answer.deaths)
     } else {

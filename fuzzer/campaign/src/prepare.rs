@@ -86,7 +86,7 @@ impl Prepared {
         let dir = dir.map_or_else(|| options::default_directory(options, &f.name), Path::to_path_buf);
         if dir.to_str().is_none() {
             // The supervisor receives the path as text.
-            return Err(at(&dir, "is no name in UTF-8; give another -o"));
+            return Err(at(&dir, "is not a UTF-8 name; give another -o"));
         }
         directory::refuse_without_campaign(&dir)?;
         if options.fresh

@@ -261,7 +261,7 @@ impl Prover {
         };
         Panel { solvers: &self.solvers, budget: &self.budget }.ask(&file, &query, &mut proof)?;
         let question = [
-            format!("Can {} in {} come out as {outcome}?", site.kind, site.function),
+            format!("Can {} in {} have the outcome {outcome}?", site.kind, site.function),
             format!("{}:{}:{}", site.file, site.line, site.column),
             "unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it."
                 .to_owned(),

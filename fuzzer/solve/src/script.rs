@@ -54,7 +54,7 @@ pub(super) struct Reader<'a> {
 pub fn read(text: &str) -> Result<Script, Error> {
     let exprs = Exprs::read(text)?;
     if exprs.top.is_empty() {
-        return Err(Error::new("there is no command in it"));
+        return Err(Error::new("it contains no commands"));
     }
     let mut reader = Reader {
         exprs: &exprs,
@@ -72,7 +72,7 @@ pub fn read(text: &str) -> Result<Script, Error> {
             Some("exit") => break,
             Some("check-sat") => checks += 1,
             Some("assert") if checks > 0 => {
-                return Err(at(exprs.line(*id), "an assertion behind (check-sat): one question per file is read"));
+                return Err(at(exprs.line(*id), "an assertion after (check-sat): only one query per file is supported"));
             }
             Some(name) => reader.command(*id, name, &parts[1..])?,
             None => {
@@ -81,7 +81,7 @@ pub fn read(text: &str) -> Result<Script, Error> {
         }
     }
     if checks > 1 {
-        return Err(Error::new("(check-sat) is there more than once: one question per file is read"));
+        return Err(Error::new("there is more than one (check-sat): only one query per file is supported"));
     }
     Ok(reader.script)
 }
@@ -114,13 +114,13 @@ impl<'a> Reader<'a> {
             ("assert", [formula]) => {
                 let term = self.term(*formula)?;
                 if self.script.terms.sort(term) != Sort::Bool {
-                    return Err(at(line, "what is asserted is no Bool"));
+                    return Err(at(line, "the asserted term is not a Bool"));
                 }
                 self.script.asserted.push(term);
                 Ok(())
             }
             ("push" | "pop" | "check-sat-assuming" | "reset" | "reset-assertions", _) => {
-                Err(at(line, format_args!("`{name}` is not supported: one question per file is read")))
+                Err(at(line, format_args!("`{name}` is not supported: only one query per file is supported")))
             }
             _ => Err(at(line, format_args!("the command `{}` is not supported", self.exprs.shown(id)))),
         }

@@ -324,7 +324,7 @@ impl Subjects {
             let twin = recorded(&self.target).link(Goals::Exceptions);
             match twin.and_then(|twin| self.session(&twin.file, Goals::Exceptions, search)) {
                 Ok(twin) => pair.set_twin(twin),
-                Err(e) => errln!("penfuzz: the operations of `{}` are not looked at: {e}", pair.function().name),
+                Err(e) => errln!("penfuzz: the operations of `{}` are not analysed: {e}", pair.function().name),
             }
         }
         Ok(pair)

@@ -110,7 +110,7 @@ pub fn allow() -> impl TypedValueParser<Value = Allow> {
 }
 
 const SEARCHES: &[Choice<SearchKind>] = &[
-    (SearchKind::Targeted, "targeted", "Minimizes the distance of each uncovered branch by basinhopping, beside havoc"),
+    (SearchKind::Targeted, "targeted", "Minimizes the distance of each uncovered branch by basinhopping, in addition to havoc"),
     (
         SearchKind::Paper,
         "paper",

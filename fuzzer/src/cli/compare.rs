@@ -199,7 +199,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();
     show(&args.output, &outcome.experiment, &outcome.trials, args.json)?;
     if outcome.interrupted {
-        return Err(Error::new("interrupted; the same command goes on with what is left"));
+        return Err(Error::new("interrupted; the same command resumes the rest"));
     }
     if failed > 0 {
         return Err(Error::new(format!("{failed} trials failed; results.csv has the reasons")));

@@ -19,7 +19,7 @@ pub struct Args {
     /// (JSON) of a build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
     recipe: PathBuf,
 
-    /// Suite file to write [default: suite.toml beside the recipe].
+    /// Suite file to write [default: suite.toml next to the recipe].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -49,7 +49,7 @@ enum Outcome {
     version,
     about = "Covers the branches of numeric C and C++ code",
     long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz \
-                  minimizes the distance of its condition; ordinary mutation runs beside it.\n\n\
+                  minimizes the distance of its condition; ordinary mutation runs as well.\n\n\
                   TARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,

@@ -126,7 +126,7 @@ pub fn monitor(text: &str) -> Result<Monitor, String> {
         Some(("prometheus", address)) => address.parse().map(Monitor::Prometheus).map_err(|_| {
             format!("`{address}` is not an address and port; write for example prometheus=127.0.0.1:9184")
         }),
-        _ => Err(format!("there is no monitor `{text}`; there are dashboard, lines, json and prometheus=ADDRESS:PORT")),
+        _ => Err(format!("unknown monitor `{text}`; use one of dashboard, lines, json and prometheus=ADDRESS:PORT")),
     }
 }
 

@@ -48,7 +48,7 @@ fn run_script(script: &Path, directory: &Path) -> Result<()> {
         .stdin(Stdio::null())
         .stdout(output)
         .status()
-        .context(|| format!("cannot run {} (is it there, and executable? chmod +x)", script.display()))?;
+        .context(|| format!("cannot run {}; check that it exists and is executable (chmod +x)", script.display()))?;
     if !status.success() {
         bail!("{} failed ({status}); its messages are above", script.display());
     }

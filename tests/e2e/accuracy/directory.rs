@@ -105,7 +105,7 @@ fn a_directory_is_for_one_comparison() {
     let (dir, wide) = (Dir::new(), own("cubic_wide"));
     into_out(&dir, &wide, &["--max-evals", "1000"], 0);
     let other = own("same");
-    into_out(&dir, &other, &["--max-evals", "1000"], 1).says("holds runs on another comparison");
+    into_out(&dir, &other, &["--max-evals", "1000"], 1).says("contains runs of a different comparison");
     into_out(&dir, &wide, &["--max-evals", "1000", "--arg", "x: 1..2"], 1).says("give another -o");
     let plot = dir.path("out/plot.svg");
     let plot = plot.to_str().expect("a path");
@@ -117,7 +117,7 @@ fn a_directory_is_for_one_comparison() {
     dir.file("file", "");
     accuracy(&dir, "cubic", &["--reference", &wide, "-o", "file"], 1).says("file");
     dir.file("out/seed-0/run.json", "{\"schema\":1,");
-    into_out(&dir, &wide, &["--max-evals", "1000"], 0).says("is damaged and now called");
+    into_out(&dir, &wide, &["--max-evals", "1000"], 0).says("is damaged and was renamed to");
 }
 
 /// Errors that were found in another version of the function are not reported for this one.

@@ -208,7 +208,7 @@ fn a_name_that_is_no_text_is_refused_before_anything_is_written() {
     let dir = Dir::new();
     let name = OsStr::from_bytes(b"out\xff");
     let run = dir.penfuzz("--max-evals 9 -o").arg(name).arg(fixture("floats.c")).exits(1);
-    run.says("is no name in UTF-8; give another -o");
+    run.says("is not a UTF-8 name; give another -o");
     run.expect(run.stderr.lines().count() == 1, "one line");
     run.expect(!dir.path(name).exists(), "nothing is written");
 }

@@ -140,7 +140,7 @@ fn a_crash_is_replayed_from_its_campaign() {
     // The replay uses the current source.
     dir.file("user.c", "int user(int n) { return n == 77; }\n");
     dir.penfuzz("replay").arg(dir.path("out").join(&crash)).exits(0);
-    dir.penfuzz("replay user.c").exits(2).says("is no input of a campaign");
+    dir.penfuzz("replay user.c").exits(2).says("is not an input of a campaign");
 }
 
 /// The function calls a hook with an invalid pointer.

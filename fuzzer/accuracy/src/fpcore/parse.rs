@@ -227,7 +227,7 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
         Item::List(list) => list,
     };
     let Some((Item::Atom(head), rest)) = list.split_first() else {
-        return Err("has an expression that begins with no operation".to_owned());
+        return Err("has an expression without an operation".to_owned());
     };
     match (head.as_str(), rest) {
         ("if", [c, a, b]) => Ok(Expr::If(Box::new([expr(c, scope)?, expr(a, scope)?, expr(b, scope)?]))),

@@ -277,7 +277,7 @@ impl Client {
             self.has_ended = true;
             return Ok(Event::Failed(Error::new(
                 "one worker after the other ends without a new evaluation, \
-                 because inputs of the campaign leave much memory behind or take as long as `--timeout`; \
+                 because inputs of the campaign leak much memory or take as long as `--timeout`; \
                  give more of both",
             )));
         }

@@ -253,7 +253,7 @@ impl FarmProcesses {
 
     fn no_report(&self, signal: i32) -> Error {
         Error::new(format!(
-            "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
+            "the process that writes the report was killed ({}); the finds are in {}, and the same command resumes the campaign",
             signal_name(signal),
             self.dir.display()
         ))

@@ -260,7 +260,7 @@ fn a_file_is_no_directory() {
     let scene = Scene::new();
     let path = scene.file("a", b"1");
     let error = Importer::new(&[path], &scene.path("own")).unwrap_err().to_string();
-    assert!(error.contains("is no directory"), "{error}");
+    assert!(error.contains("is not a directory"), "{error}");
 }
 
 #[test]

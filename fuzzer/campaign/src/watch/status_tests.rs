@@ -72,5 +72,5 @@ fn a_farm_as_people_see_it() {
 fn another_directory_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = read(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("is no output directory of penfuzz"), "{error}");
+    assert!(error.contains("is not an output directory of penfuzz"), "{error}");
 }

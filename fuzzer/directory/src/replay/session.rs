@@ -143,7 +143,7 @@ impl ReplaySession {
             limits: manifest.limits(),
         };
         if manifest.sources.is_empty() && !manifest.linked.exists() {
-            return Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"));
+            return Err(at(&manifest.linked, "is the target of this campaign and no longer exists; link it again with pen-cc"));
         }
         let is_as_built = goals == manifest.goals || manifest.sources.is_empty();
         if manifest.is_linked() && is_as_built {
@@ -298,7 +298,7 @@ pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     if manifest.is_linked() && manifest.linked.exists() {
         return Ok(manifest.linked.clone());
     }
-    Err(at(&manifest.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
+    Err(at(&manifest.linked, "is the target of this campaign and no longer exists; link it again with pen-cc"))
 }
 
 /// The function whose mutants are made in this scope; `*` for all functions.

@@ -41,7 +41,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     let errors = summary.errors.len();
     if errors > 0 {
         out.push(format!(
-            "Something went wrong in {}, listed below; what was covered nevertheless counts.",
+            "There were errors in {}, listed below; the coverage reached still counts.",
             plural(errors, "trial")
         ));
     }

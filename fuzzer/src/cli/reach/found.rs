@@ -183,7 +183,7 @@ fn failure(
     };
     let how = match missed.distance {
         Some(d) => format!("is {d} away at closest"),
-        None => "comes in sight of none".to_owned(),
+        None => "was not reached".to_owned(),
     };
     let closest = match arguments {
         Some(a) if !a.is_empty() => format!(", by {}", c_text::call(report, a)),
@@ -197,7 +197,7 @@ fn failure(
 /// A note on inputs that ended their process: their branches are not recorded.
 fn deaths_text(n: u64) -> String {
     let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
-    format!("the function ended the process {times}, and what it did there is not known")
+    format!("the function ended the process {times}, and what it did before that is not recorded")
 }
 
 /// Makes a report with one test, from which the C program is written.

@@ -58,7 +58,7 @@ impl Range {
                 None => a.real > b.real,
             };
             if is_empty {
-                return Err(format!("the range `{text}` has no value: its first end is above its second one"));
+                return Err(format!("the range `{text}` has no value: its lower end is above its upper end"));
             }
         }
         Ok(Self::Between(least, greatest))
