@@ -170,7 +170,7 @@ fn plain_files_are_merged_for_a_target() {
     for value in [1.0f64, 2.0, 3.0, 4.0] {
         dir.file(&format!("plain/{value}"), value.to_le_bytes());
     }
-    dir.penfuzz("merge plain -o out").exits(1).says("say with --target what the inputs are for");
+    dir.penfuzz("merge plain -o out").exits(1).says("name the target of the inputs with --target");
     let run = dir.penfuzz("merge plain -o out --target").arg(&target).exits(3);
     run.expect(dir.files("out/crashes").len() == 1, "the deadly input in crashes/");
     run.expect(dir.files("out/queue").len() + dir.files("out/pending").len() == 2, "two inputs cover the rest");

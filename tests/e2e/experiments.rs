@@ -238,7 +238,9 @@ fn impossible_wishes_are_told_in_one_sentence() {
     compare(&dir, "--budget never").exits(2).says("is not a time");
     dir.penfuzz("compare missing.toml").exits(1).says("cannot read the suite missing.toml");
     dir.file("foreign/file", "x");
-    dir.penfuzz("compare suite.toml -o foreign --tools penfuzz").exits(1).says("holds files of something else");
+    dir.penfuzz("compare suite.toml -o foreign --tools penfuzz")
+        .exits(1)
+        .says("contains files that penfuzz did not write");
     dir.file("broken.c", "int gate(double x) {");
     dir.file("broken.toml", SUITE.replace("small.c", "broken.c"));
     dir.penfuzz("compare broken.toml -o out2 --tools penfuzz --only gate").exits(1).says("gate is left out");

@@ -137,8 +137,8 @@ fn what_is_no_path_is_refused() {
         ("", "every input takes it"),
         ("5", "is not a step of a path"),
         ("1:T", "no conditional in scope is on line 1"),
-        ("no.c:5:T", "no file in scope is called so"),
-        ("5:T^0", "how many times"),
+        ("no.c:5:T", "no file in scope has this name"),
+        ("5:T^0", "number of repetitions"),
         ("$,5:T", "follows `$`"),
         ("@none", "none cannot be read"),
     ] {

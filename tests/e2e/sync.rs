@@ -73,7 +73,7 @@ fn a_corpus_may_come_later() {
     settled(&dir, "corpus/a", &ZEROS);
     running.until("the import", || dir.files("out/queue").values().any(|bytes| bytes == &ZEROS));
     running.signal(libc::SIGINT);
-    running.wait().says("corpus cannot be imported from yet");
+    running.wait().says("cannot import from corpus yet");
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Reference {
         }
         let arity = libm::arity(name).ok_or_else(|| {
             let all: Vec<&str> = libm::all().map(|(known, _)| known).collect();
-            Error::new(format!("--reference mpfr:{name}: there is no such function; there are {}", all.join(", ")))
+            Error::new(format!("--reference mpfr:{name}: there is no such function; known are {}", all.join(", ")))
         })?;
         let n = function.inputs().count();
         if n != arity {

@@ -266,7 +266,8 @@ impl Store {
         let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| is_reproducible(pair, options, run));
         for (seed, _) in &stale {
             errln!(
-                "penfuzz: {}/{SEED}{seed} is ignored: its worst input now has a different result; run --seed {seed} again",
+                "penfuzz: {}/{SEED}{seed} is ignored: its worst input now has a different result; run --seed {seed} \
+                 again",
                 self.dir.display()
             );
         }
@@ -341,7 +342,8 @@ fn other(dir: &Path, known: &Identity) -> Error {
     at(
         dir,
         format!(
-            "contains runs of a different comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, \
+            "contains runs of a different comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, \
+             --search {}, \
              --scope {}; give another -o",
             known.function, known.target, known.reference, known.result, known.unit, known.search, scope
         ),
@@ -355,7 +357,11 @@ fn read_or_set_aside(path: &Path) -> Result<Run, Error> {
         Err(e) => {
             let aside = path.with_extension("json.unreadable");
             fs::rename(path, &aside).map_err(|_| e)?;
-            errln!("penfuzz: {} is damaged and was renamed to {}; this seed starts from scratch", path.display(), aside.display());
+            errln!(
+                "penfuzz: {} is damaged and was renamed to {}; this seed starts from scratch",
+                path.display(),
+                aside.display()
+            );
             Ok(Run::default())
         }
     }

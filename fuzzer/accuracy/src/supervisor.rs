@@ -184,7 +184,7 @@ fn check_comparable(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     } else if answer.faults > 0 {
         format!("the function never returned normally: it faulted in {} of {n} evaluations", answer.faults)
     } else if answer.deaths > 0 {
-        format!("the function or the reference {reference} ends its process, {} times", answer.deaths)
+        format!("the function or the reference {reference} ended its process {} times", answer.deaths)
     } else {
         format!("the reference {reference} is NaN in all of {n} evaluations; restrict the arguments with --arg")
     }))

@@ -98,8 +98,8 @@ impl Prepared {
         if !is_farm && cluster::is_farm(&dir) {
             return Err(at(
                 &dir,
-                "holds a campaign of several clients; give --cores to go on with it, or another -o, or --fresh to \
-                 start over",
+                "holds a campaign of several clients; give --cores to resume it, or another -o, or --fresh to start \
+                 over",
             ));
         }
         Ok(dir)

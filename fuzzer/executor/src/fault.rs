@@ -207,7 +207,8 @@ impl FaultReader {
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             guard::STOP_REFUSED => return sandbox::describe_refusal(end.address),
             guard::STOP_PLACEMENT => {
-                return "takes other branches if the data behind its pointer arguments is at another address".to_owned();
+                return "takes other branches if the data behind its pointer arguments is at another address"
+                    .to_owned();
             }
             _ => {}
         }

@@ -86,8 +86,9 @@ impl Prover {
         let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
         let world = World::read(&manifest.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
-            let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
-                 the section pen_world (--gc-sections); link it again without that option";
+            let why = "has no record of the variables that its sources write: an older pen-cc linked it, or the \
+                linker removed the section pen_world (--gc-sections); link it again with this pen-cc and without that \
+                option";
             return Err(at(&manifest.linked, why));
         }
         let wanted = TranslationRequest {

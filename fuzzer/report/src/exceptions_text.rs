@@ -117,7 +117,10 @@ fn list(report: &Report, find: &Find, out: &mut String) {
 /// The verdict with the high-precision values: `avoidable: in high precision the result is 2.00000e180`
 fn computed(precise: &Precise, avoidable: Option<bool>) -> String {
     let Some(avoidable) = avoidable else {
-        return format!("not judged: in high precision this is {}; the result comes from no operation", precise.operation);
+        return format!(
+            "not judged: in high precision this is {}; the result comes from no operation",
+            precise.operation
+        );
     };
     let word = if avoidable { "avoidable" } else { "not avoidable" };
     let are = if precise.results.len() == 1 { "result is" } else { "results are" };

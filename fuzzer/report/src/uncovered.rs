@@ -143,7 +143,8 @@ pub(super) fn place(site: &Site) -> String {
 /// How close the search came to a boundary value: `nearest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
 /// counts the numbers between the operands.
 pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
-    let nowhere = if branch.outcome == EQUAL { "no input where both operands are numbers" } else { "no input on that side" };
+    let nowhere =
+        if branch.outcome == EQUAL { "no input where both operands are numbers" } else { "no input on that side" };
     // The distance of the number next to `b` is 0, but it is 1 away.
     let beyond = u64::from(branch.outcome != EQUAL);
     match (branch.best_distance, &branch.best_input) {

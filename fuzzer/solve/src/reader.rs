@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
 
     fn application(&mut self, id: Id, list: &'a [Id]) -> Result<Term, Error> {
         let Some((head, rest)) = list.split_first() else {
-            return Err(at(self.exprs.line(id), "`()` is no term"));
+            return Err(at(self.exprs.line(id), "`()` is not a term"));
         };
         if let Some(name) = self.exprs.atom(*head) {
             return match (name, rest) {

@@ -72,11 +72,14 @@ pub fn read(text: &str) -> Result<Script, Error> {
             Some("exit") => break,
             Some("check-sat") => checks += 1,
             Some("assert") if checks > 0 => {
-                return Err(at(exprs.line(*id), "an assertion after (check-sat): only one query per file is supported"));
+                return Err(at(
+                    exprs.line(*id),
+                    "an assertion after (check-sat): only one query per file is supported",
+                ));
             }
             Some(name) => reader.command(*id, name, &parts[1..])?,
             None => {
-                return Err(at(exprs.line(*id), format_args!("`{}` is no command", exprs.shown(*id))));
+                return Err(at(exprs.line(*id), format_args!("`{}` is not a command", exprs.shown(*id))));
             }
         }
     }
@@ -103,7 +106,7 @@ impl<'a> Reader<'a> {
             },
             ("define-const", [name, sort, body]) => self.define(*name, &[], *sort, *body),
             ("define-fun", [name, params, sort, body]) => {
-                let params = self.exprs.list(*params).ok_or_else(|| at(line, "the parameters are no list"))?;
+                let params = self.exprs.list(*params).ok_or_else(|| at(line, "the parameters are not a list"))?;
                 self.define(*name, params, *sort, *body)
             }
             ("define-sort", [name, params, sort]) if self.exprs.list(*params) == Some(&[]) => {
@@ -253,7 +256,7 @@ impl<'a> Reader<'a> {
     /// Expands a definition with arguments. Within its body only the names of the file and the parameters are in scope.
     pub(super) fn call(&mut self, id: Id, meaning: &Meaning<'a>, args: &[Term]) -> Result<Term, Error> {
         let Meaning::Macro(params, sort, body) = meaning else {
-            return Err(at(self.exprs.line(id), format_args!("`{}` is no function", self.exprs.shown(id))));
+            return Err(at(self.exprs.line(id), format_args!("`{}` is not a function", self.exprs.shown(id))));
         };
         if params.len() != args.len() {
             return Err(at(self.exprs.line(id), format_args!("`{}` has wrong arguments", self.exprs.shown(id))));

@@ -55,7 +55,7 @@ impl<'a> Exprs<'a> {
         while let Some((line, token)) = tokens.next()? {
             let kind = match token {
                 Token::Open if open.len() == DEEPEST => {
-                    return Err(at(line, format_args!("more than {DEEPEST} lists in each other")));
+                    return Err(at(line, format_args!("more than {DEEPEST} nested lists")));
                 }
                 Token::Open => {
                     open.push((line, Vec::new()));

@@ -86,7 +86,7 @@ enum Command {
     Functions(functions::Args),
     /// Find an input that takes a given path or executes a given line.
     Reach(reach::Args),
-    /// Prove branches unreachable that no input takes, or say why not.
+    /// Prove that uncovered branches are unreachable, or print why a proof is missing.
     Prove(Box<prove::Args>),
     /// Find models of SMT-LIB formulas of floats and bit vectors.
     Solve(solve::Args),

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = values::duration)]
     proof_time: Duration,
 
-    /// Time of one solver for one such question.
+    /// Time limit of one solver for one mutant.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]
     solver_time: Duration,
 

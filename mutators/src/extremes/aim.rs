@@ -363,7 +363,8 @@ mod tests {
             let mut known = Known { aim: &whole, up_to, is_alternating };
             let tried = (0..40).map(|_| {
                 let mut aim = predicted_windows();
-                let is_right = aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("the function never stops the search");
+                let is_right =
+                    aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("the function never stops the search");
                 is_right.then_some((aim.frame.points(), aim.expected))
             });
             tried.flatten().collect::<Vec<_>>()

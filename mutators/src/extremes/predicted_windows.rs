@@ -407,7 +407,11 @@ mod tests {
             known.wait(window(at, 0.5, fixed), Proposal::New);
         }
         known.note_tried(Points::Neighbours, dud, 5.0, 0);
-        assert_eq!((known.best.0.len(), known.waiting.len()), (2, 2), "one window without points does not reject its area");
+        assert_eq!(
+            (known.best.0.len(), known.waiting.len()),
+            (2, 2),
+            "one window without points does not reject its area"
+        );
         known.note_tried(Points::Neighbours, dud + 1, 5.0, 0);
         assert!(known.is_rejected(Points::Neighbours, dud) && !known.is_rejected(Points::Neighbours, other));
         let left = |places: &Places| places.0.iter().all(|p| p.1 == other);

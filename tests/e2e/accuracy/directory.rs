@@ -113,7 +113,7 @@ fn a_directory_is_for_one_comparison() {
     fs::create_dir(dir.path("foreign")).expect("it is new");
     dir.file("foreign/notes.txt", "precious");
     let into_foreign = ["--reference", &wide, "-o", "foreign"];
-    accuracy(&dir, "cubic", &into_foreign, 1).says("holds files of something else");
+    accuracy(&dir, "cubic", &into_foreign, 1).says("contains files that penfuzz did not write");
     dir.file("file", "");
     accuracy(&dir, "cubic", &["--reference", &wide, "-o", "file"], 1).says("file");
     dir.file("out/seed-0/run.json", "{\"schema\":1,");

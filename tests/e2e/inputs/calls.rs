@@ -165,7 +165,10 @@ fn an_opaque_handle_comes_from_the_function_that_makes_it() {
     dir.file("user.c", USER);
     let text = complete(&dir, "user.c", "--with stack.c -f drain", "drain");
     has(&text, "struct stack *in1_s = penfuzz_stack_new(in0_1_capacity);");
-    shows(&dir.penfuzz("functions user.c --with stack.c -f drain").exits(0), "s: struct stack, constructed by stack_new");
+    shows(
+        &dir.penfuzz("functions user.c --with stack.c -f drain").exits(0),
+        "s: struct stack, constructed by stack_new",
+    );
 }
 
 #[test]

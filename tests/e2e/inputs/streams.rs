@@ -151,7 +151,7 @@ fn a_file_that_the_user_names() {
     complete("files.c", "-f hidden --arg path:file[..64]");
     let dir = Dir::new();
     let refused = dir.fuzz(fixture("files.c"), "-f hidden --arg n:file[..9]").exits(2);
-    refused.expect(refused.stderr.contains("`n` is no name of a file"), "one line that says why");
+    refused.expect(refused.stderr.contains("`n` is not a file name"), "one line that says why");
 }
 
 #[test]

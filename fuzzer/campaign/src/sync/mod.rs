@@ -59,11 +59,7 @@ impl Importer {
                 Ok(about) if about.is_dir() => {}
                 Ok(_) => return Err(at(dir, "is not a directory; give the corpus of another fuzzer as --sync")),
                 Err(e) => {
-                    messages.push(format!(
-                        "{} cannot be imported from yet: {}; trying again",
-                        dir.display(),
-                        plain(&e)
-                    ));
+                    messages.push(format!("cannot import from {} yet: {}; trying again", dir.display(), plain(&e)));
                 }
             }
         }

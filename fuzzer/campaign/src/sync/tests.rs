@@ -232,7 +232,7 @@ fn blocking_files_are_not_opened() {
 fn a_directory_may_come_later() {
     let mut scene = Scene::new();
     let mut importer = scene.importer("sync", "own");
-    assert!(importer.messages()[0].contains("cannot be imported from yet"));
+    assert!(importer.messages()[0].contains("cannot import from"));
     assert_eq!(scene.contents(&mut importer), [""; 0]);
     scene.file("sync/a/queue/id:000000", b"1");
     assert_eq!(scene.contents(&mut importer), ["1"]);

@@ -200,7 +200,10 @@ fn read_key(path: &Path) -> Result<Option<Key>, Error> {
     let is_secret = found.uid() == penfuzz_cc::user() && found.mode() & FOR_OTHERS == 0;
     let mut key = Key::default();
     if !found.is_file() || !is_secret || found.len() != KEY_SIZE as u64 || file.read_exact(&mut key).is_err() {
-        return Err(at(path, "is not a key of 16 bytes that only you can read; remove it, and penfuzz creates a new one"));
+        return Err(at(
+            path,
+            "is not a key of 16 bytes that only you can read; remove it, and penfuzz creates a new one",
+        ));
     }
     Ok(Some(key))
 }

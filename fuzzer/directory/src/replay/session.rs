@@ -143,7 +143,10 @@ impl ReplaySession {
             limits: manifest.limits(),
         };
         if manifest.sources.is_empty() && !manifest.linked.exists() {
-            return Err(at(&manifest.linked, "is the target of this campaign and no longer exists; link it again with pen-cc"));
+            return Err(at(
+                &manifest.linked,
+                "is the target of this campaign and no longer exists; link it again with pen-cc",
+            ));
         }
         let is_as_built = goals == manifest.goals || manifest.sources.is_empty();
         if manifest.is_linked() && is_as_built {

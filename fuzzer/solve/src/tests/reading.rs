@@ -79,7 +79,7 @@ fn unsupported_syntax_is_reported_with_its_line() {
     for (text, message) in [
         ("", "it contains no commands"),
         ("; nothing", "it contains no commands"),
-        ("x", "line 1: `x` is no command"),
+        ("x", "line 1: `x` is not a command"),
         ("(set-logic QF_LRA)", "line 1: the logic QF_LRA is not supported: only QF_FP, QF_BVFP and QF_BV are"),
         (
             "(declare-fun a () (Array (_ BitVec 8) (_ BitVec 8)))",

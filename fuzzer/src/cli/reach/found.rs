@@ -190,7 +190,7 @@ fn failure(
         _ => String::new(),
     };
     let deaths = if answer.deaths > 0 { format!("; {}", deaths_text(answer.deaths)) } else { String::new() };
-    let end = if answer.interrupted { "interrupted" } else { "give more --max-time, or it cannot be taken" };
+    let end = if answer.interrupted { "interrupted" } else { "give more --max-time; it may be infeasible" };
     format!("{what} {how}{closest} ({} evaluations, {:.1} s{deaths}); {end}", answer.evaluations, answer.seconds)
 }
 

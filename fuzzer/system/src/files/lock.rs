@@ -210,7 +210,7 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
     let file = sign(file, campaign);
     fs::rename(&other, path).map_err(cannot)?;
     crate::errln!(
-        "penfuzz: the campaign that used {} has ended, but a process that it started still runs; going on",
+        "penfuzz: the campaign that used {} has ended, but a process that it started still runs; continuing",
         dir.display()
     );
     Ok(Some(file))

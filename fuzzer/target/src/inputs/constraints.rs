@@ -82,7 +82,7 @@ impl ArgConstraint {
         } else {
             None
         };
-        let domain = parsed.ok_or_else(|| format!("`{domain}` is no domain; {POSSIBLE}"))?;
+        let domain = parsed.ok_or_else(|| format!("`{domain}` is not a domain; {POSSIBLE}"))?;
         Ok(Self { path, domain })
     }
 
@@ -359,14 +359,14 @@ impl Inputs {
         match self.blocks.iter().find(|(known, _)| known == path) {
             Some((_, true)) => Ok(()),
             None if self.numbers_at(path).next().is_none() => Err(self.unknown(f, path)),
-            _ => Err(format!("`{path}` is no name of a file: it does not point to characters")),
+            _ => Err(format!("`{path}` is not a file name: it does not point to characters")),
         }
     }
 
     fn check_block(&self, f: &Function, path: &str, is_string: bool) -> Result<(), String> {
         match self.blocks.iter().find(|(known, _)| known == path) {
             Some((_, is_char)) if is_string && !is_char => {
-                Err(format!("`{path}` is no string: it does not point to characters"))
+                Err(format!("`{path}` is not a string: it does not point to characters"))
             }
             Some(_) => Ok(()),
             None if self.numbers_at(path).next().is_some() => {

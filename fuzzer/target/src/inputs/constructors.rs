@@ -295,7 +295,10 @@ fn named(target: &Target, f: &Function, name: &str) -> Result<usize, String> {
         [] => Err(format!("--init: `{}` constructs no object that `{}` takes", first.signature(), f.signature())),
         _ => {
             let symbols: Vec<&str> = fitting.iter().map(|i| target.functions[*i].symbol.as_str()).take(5).collect();
-            Err(format!("--init: there are several functions `{name}`; identify one by its symbol: {}", symbols.join(", ")))
+            Err(format!(
+                "--init: there are several functions `{name}`; identify one by its symbol: {}",
+                symbols.join(", ")
+            ))
         }
     }
 }

@@ -35,7 +35,7 @@ impl End {
         let written = || text.parse().ok().or_else(|| hexf_parse::parse_hexf64(text, false).ok());
         let real = integer.map(|i| i as f64).or_else(written).filter(|real| !real.is_nan());
         let real = real.ok_or_else(|| {
-            format!("`{text}` is no end of a range; write for example -90..90, 0..0.5 or 0x1.8p-1..1")
+            format!("`{text}` is not an end of a range; write for example -90..90, 0..0.5 or 0x1.8p-1..1")
         })?;
         Ok(Some(Self { real, integer }))
     }
@@ -50,7 +50,7 @@ impl Range {
         if text == "finite" {
             return Ok(Self::Finite);
         }
-        let (least, greatest) = text.split_once("..").ok_or_else(|| format!("`{text}` is no range"))?;
+        let (least, greatest) = text.split_once("..").ok_or_else(|| format!("`{text}` is not a range"))?;
         let (least, greatest) = (End::parse(least)?, End::parse(greatest)?);
         if let Some((a, b)) = least.zip(greatest) {
             let is_empty = match a.integer.zip(b.integer) {
@@ -88,7 +88,7 @@ impl Range {
                 let integer = |end: &Option<End>, other: i128| match end {
                     None => Ok(other),
                     Some(End { integer: Some(integer), .. }) => Ok(*integer),
-                    Some(end) => Err(format!("is an integer, and {} is none", end.real)),
+                    Some(end) => Err(format!("is an integer, and {} is not", end.real)),
                 };
                 let (a, b) = (integer(a, least)?.max(least), integer(b, greatest)?.min(greatest));
                 let raw = |value: i128| value as u64 & kind.mask();

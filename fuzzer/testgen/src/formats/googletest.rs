@@ -47,7 +47,7 @@ struct penfuzz_fault {
   }
 };
 
-/* In a child: all is checked. */
+/* In a child: ends it after the last check. */
 PENFUZZ_HELPER void penfuzz_end_child()
 {
   fflush(NULL);
