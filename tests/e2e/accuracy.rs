@@ -330,7 +330,7 @@ fn a_function_of_a_shared_library_is_a_black_box() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_one_sentence() {
+fn incomparable_references_are_refused_in_one_sentence() {
     let dir = Dir::new();
     for (function, reference, words) in [
         ("cubic", own("integer"), "does not return a floating-point number"),

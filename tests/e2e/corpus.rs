@@ -101,7 +101,7 @@ fn a_changed_target_is_told() {
 
 /// Each client covers half of the branches; together they cover all.
 #[test]
-fn a_merged_campaign_goes_on_with_what_both_found() {
+fn merged_campaign_continues_with_the_inputs_of_both() {
     let dir = Dir::new();
     let target = dir.file(
         "halves.c",

@@ -192,7 +192,7 @@ mod avoidable {
     }
 
     #[test]
-    fn what_does_not_return_is_not_judged() {
+    fn faulting_runs_are_not_judged_avoidable() {
         let dir = Dir::new();
         let (run, all) = search(&dir, "crash", "", 3);
         let [square] = said(&all, Exception::Overflow, "*")[..] else { panic!("one overflow of the square: {all:?}") };

@@ -130,7 +130,7 @@ fn a_step_that_never_follows_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_no_path_is_refused() {
+fn malformed_paths_are_refused() {
     let dir = Dir::new();
     for (spec, message) in [
         ("*", "every input takes it"),

@@ -127,7 +127,7 @@ fn a_status_that_a_model_contradicts_is_an_error() {
 }
 
 #[test]
-fn what_is_no_formula_is_refused_in_one_sentence() {
+fn malformed_formulas_are_refused_in_one_sentence() {
     let dir = Dir::new();
     dir.file("directory/a", "");
     for (name, text, message) in [

@@ -69,7 +69,7 @@ fn a_recipe_is_no_suite() {
 }
 
 #[test]
-fn functions_are_listed_with_what_stands_in_the_way() {
+fn functions_are_listed_with_their_obstacles() {
     let dir = Dir::new();
     let run = dir.penfuzz("functions --json").arg(fixture("unsupported.c")).exits(0);
     let all: Value = serde_json::from_str(&run.stdout).expect("--json prints JSON");

@@ -44,7 +44,7 @@ fn random_values_alone_do_not_take_the_branch() {
 }
 
 #[test]
-fn what_a_flat_corpus_has_is_taken_over() {
+fn inputs_of_a_flat_corpus_are_imported() {
     let dir = Dir::new();
     settled(&dir, "corpus/da39a3ee", &ZEROS);
     let run = random(&dir, "--max-evals 100000 --sync corpus").exits(0);

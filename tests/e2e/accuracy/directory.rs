@@ -50,7 +50,7 @@ fn second_of(dir: &Dir) -> Value {
 }
 
 #[test]
-fn what_was_found_survives_a_kill() {
+fn finds_survive_a_kill() {
     let (dir, wide) = (Dir::new(), own("cubic_wide"));
     let target = crate::support::fixture("accuracy.c");
     let command = dir.penfuzz("accuracy").arg(target).args("-f cubic -o out --max-time 60s --reference").arg(&wide);

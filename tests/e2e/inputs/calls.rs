@@ -286,7 +286,7 @@ fn commands_on_a_campaign_use_its_calls() {
 }
 
 #[test]
-fn what_cannot_be_called_is_refused_in_one_line() {
+fn invalid_calls_and_constructors_are_refused_in_one_line() {
     let dir = Dir::new();
     dir.file("ring.c", format!("{RING}int other(double x) {{ return x > 1; }}"));
     for (arguments, message) in [

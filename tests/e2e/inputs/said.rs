@@ -157,7 +157,7 @@ fn a_target_of_a_suite_has_statements() {
 }
 
 #[test]
-fn what_does_not_fit_is_one_line_and_exit_status_2() {
+fn invalid_constraints_print_one_line_and_exit_with_2() {
     let dir = Dir::new();
     let wrong = |source: &str, said: &str, wanted: &[&str]| {
         let run = fuzz(&dir, source, &[said]).exits(2);
@@ -170,7 +170,7 @@ fn what_does_not_fit_is_one_line_and_exit_status_2() {
     wrong(CLAMPED, "y: 0..1", &["has no argument `y`", "x"]);
     wrong("double f(double speed) { return speed > 1; }", "sped: 0..1", &["did you mean speed?"]);
     wrong(CLAMPED, "n: 5..1", &["`5..1` has no value"]);
-    wrong(CLAMPED, "n: 0.5..1", &["`n` is an integer, and 0.5 is none"]);
+    wrong(CLAMPED, "n: 0.5..1", &["`n` is an integer, and 0.5 is not"]);
     wrong(CLAMPED, "x: array[3]", &["`x` is a number"]);
     wrong(SUM, "a: array[k]", &["`k`, which is not an integer argument", "it has n"]);
     wrong(SUM, "a: string[..8]", &["`a` is no string"]);

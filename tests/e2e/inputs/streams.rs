@@ -161,7 +161,7 @@ fn standard_input_without_its_stream() {
 }
 
 #[test]
-fn what_is_read_is_listed() {
+fn functions_lists_streams_and_files() {
     let dir = Dir::new();
     let listed = |file: &str, function: &str| {
         let file = fixture(file);

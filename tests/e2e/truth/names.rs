@@ -43,7 +43,7 @@ fn a_static_function_of_a_header_is_one() {
 }
 
 #[test]
-fn what_is_not_supported_is_named_with_its_type_and_why() {
+fn unsupported_parameters_are_listed_with_type_and_reason() {
     let dir = Dir::new();
     let source = "#include <stdarg.h>
 struct unknown;

@@ -61,7 +61,7 @@ fn a_finished_campaign_is_recognised_by_its_report() {
 }
 
 #[test]
-fn a_farm_as_people_see_it() {
+fn status_of_a_farm() {
     let (_dir, mut status) = written(|_| ());
     status.crashes = report_example::report().crashes;
     status.status.pid = 4321;

@@ -68,7 +68,7 @@ impl Trusted {
             "{:?} was not written by penfuzz of this user on this machine, or was changed{doubt}, and belongs to \
              {whose}: {}; add --trust if you trust its author",
             path.to_string_lossy(),
-            what_would_run(&manifest)
+            description_of_code(&manifest)
         ))))
     }
 
@@ -101,7 +101,7 @@ impl Untrusted {
 
 /// Describes the code that a session on this campaign would run. Strings are quoted with escapes, because they come
 /// from an unknown author.
-fn what_would_run(manifest: &Manifest) -> String {
+fn description_of_code(manifest: &Manifest) -> String {
     if manifest.is_linked() {
         return format!("{:?} would be loaded and run", manifest.linked.to_string_lossy());
     }
