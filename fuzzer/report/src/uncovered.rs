@@ -140,7 +140,7 @@ pub(super) fn place(site: &Site) -> String {
     format!("{}:{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, site.column)
 }
 
-/// How close the search came to a boundary value: `nearest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
+/// How close the search came to a boundary value: `closest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
 /// counts the numbers between the operands.
 pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
     let nowhere =

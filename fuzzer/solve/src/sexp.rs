@@ -231,6 +231,6 @@ mod tests {
             assert_eq!(Exprs::read(text).unwrap_err().to_string(), message);
         }
         let deep = "(".repeat(DEEPEST + 1);
-        assert!(Exprs::read(&deep).unwrap_err().to_string().contains("in each other"));
+        assert!(Exprs::read(&deep).unwrap_err().to_string().contains("nested lists"));
     }
 }
