@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_assumption_is_refused() {
+    fn malformed_assumptions_are_refused() {
         for text in ["", "f", "f:", ":x", "n::f", "f:a\nb"] {
             assert!(Assumption::parse(text).is_err(), "{text}");
         }

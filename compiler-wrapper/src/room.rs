@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_long_is_removed_once_a_day() {
+    fn unused_cache_files_are_removed_once_a_day() {
         let cache = tempfile::tempdir().unwrap();
         let (targets, examined) = (cache.path().join("targets"), cache.path().join("targets.examined"));
         for name in ["old.o", "used.o"] {

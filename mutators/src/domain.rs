@@ -171,7 +171,7 @@ mod tests {
             let wrapped = small.wrap(Kind::I32, u64::from(value.cast_unsigned()));
             assert!((1..=8).contains(&wrapped), "{value} becomes {wrapped}");
         }
-        assert_eq!(small.wrap(Kind::I32, 9), 1, "the value behind the last one is the first one");
+        assert_eq!(small.wrap(Kind::I32, 9), 1, "the value after the last one wraps around to the first one");
     }
 
     #[test]

@@ -179,7 +179,10 @@ impl Layout {
     /// If there are fewer slots than the calls need, or if the number of calls is not before the first call.
     #[must_use]
     pub fn with_steps(mut self, steps: Steps) -> Self {
-        assert!(steps.end() <= self.len() && steps.count < steps.first, "each call has its slots, behind their number");
+        assert!(
+            steps.end() <= self.len() && steps.count < steps.first,
+            "the slots of all calls exist and follow the number of calls"
+        );
         self.lengths.push((steps.count, steps.capacity as u64));
         self.steps = Some(steps);
         self

@@ -260,7 +260,7 @@ fn operations_that_make_the_worst_error_are_named() {
     run.expect(names.contains(&"+"), "what is added to x * x is far below an ulp of it");
     let text = accuracy(&dir, "cancelling", &args, 0);
     text.expect(
-        text.stdout.contains("by the rounding of") && text.stdout.contains("accuracy.c:25:"),
+        text.stdout.contains("contributions of roundings:") && text.stdout.contains("accuracy.c:25:"),
         "in the text, too",
     );
     let of_two = accuracy(&dir, "sum", &["--reference", &own("sum_swapped"), "--max-evals", "1000", "--json"], 0);
@@ -320,7 +320,7 @@ fn a_function_of_a_shared_library_is_a_black_box() {
     let found = run("half", &["--signature", "double(double, int)", "--reference", &two, "--max-evals", "100000"], 0);
     found.expect(json(&found)["worst"]["ulp"].as_f64().is_some_and(|e| e > 1e15), "half of the value");
     for (function, arguments, words) in [
-        ("half", vec!["--reference", two.as_str()], "add its type, as --signature"),
+        ("half", vec!["--reference", two.as_str()], "give its type with --signature"),
         ("cos", vec!["--reference", one.as_str()], "has no function `cos`"),
         ("half", vec!["--signature", "double(char *)", "--reference", &two], "write the types of numbers"),
     ] {
@@ -330,7 +330,7 @@ fn a_function_of_a_shared_library_is_a_black_box() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_one_sentence() {
+fn incomparable_references_are_refused_in_one_sentence() {
     let dir = Dir::new();
     for (function, reference, words) in [
         ("cubic", own("integer"), "does not return a floating-point number"),
@@ -339,9 +339,9 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
         ("sum", own("same"), "too many arguments"),
         ("cancelling", own("narrower"), "returns a narrower type than the function"),
         ("cancelling", own("nowhere"), "undeclared function 'nowhere'"),
-        ("cancelling", own("crashing"), "does not return: it faulted in"),
+        ("cancelling", own("crashing"), "never returned normally: it faulted in"),
         ("cancelling", own("never"), "is NaN in all of"),
-        ("crashing", own("same"), "the function does not return"),
+        ("crashing", own("same"), "the function never returned normally"),
         ("cancelling", "none.c:f".to_owned(), "none.c cannot be read"),
         ("cancelling", "sin".to_owned(), "write auto, mpfr:NAME (as mpfr:sin) or FILE.c:NAME"),
         ("cancelling", "auto".to_owned(), "`cancelling` is not the name of a function of <math.h>"),

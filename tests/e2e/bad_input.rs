@@ -120,7 +120,7 @@ fn unknown_function_offers_the_nearest() {
 fn several_functions_are_listed_with_signatures() {
     let dir = Dir::new();
     let run =
-        fails(dir.fuzz(fixture("ambiguous.c"), ""), "ambiguous.c has several functions; choose one with --function");
+        fails(dir.fuzz(fixture("ambiguous.c"), ""), "ambiguous.c has several functions; select one with --function");
     for signature in ["double first(double x)", "double second(double x, double y)", "int third(int n)"] {
         run.says(signature);
     }

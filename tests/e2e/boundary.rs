@@ -83,7 +83,7 @@ fn neighbours_tell_which_of_them_flips_the_outcome() {
 }
 
 #[test]
-fn what_cannot_be_met_comes_with_its_nearest_gap() {
+fn unmet_boundary_values_have_their_nearest_gap() {
     let dir = Dir::new();
     let report = search(&dir, "unmet", 1, "");
     assert_eq!(report.stop_reason, "saturated", "it ends by itself");
@@ -99,7 +99,7 @@ fn what_cannot_be_met_comes_with_its_nearest_gap() {
 }
 
 #[test]
-fn what_is_not_reached_is_said_so() {
+fn summary_lists_unreached_comparisons() {
     let dir = Dir::new();
     let run = dir.penfuzz("boundary --function unreached -o out").arg(fixture("boundaries.c")).exits(0);
     let line = format!("boundaries.c:{}:", line_of(&fixture("boundaries.c"), "if (x == 3)"));

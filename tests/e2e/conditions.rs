@@ -107,7 +107,7 @@ fn cxx_spellings() {
 }
 
 #[test]
-fn what_the_compiler_is_told_to_expect() {
+fn builtin_expect_does_not_hide_conditions() {
     opens_in_c(&["unlikely_equal", "likely_both"]);
 }
 
@@ -132,7 +132,7 @@ fn an_operand_that_was_not_looked_at_has_no_outcome() {
 
 /// Without a time limit the search ends when all open branches are given up; with a limit it continues until then.
 #[test]
-fn the_time_that_is_left_goes_to_what_was_given_up() {
+fn remaining_time_is_spent_on_branches_given_up() {
     let dir = Dir::new();
     for (arguments, reason) in [("-o done", "saturated"), ("-o again --max-time 3s", "max-time")] {
         let run = dir.penfuzz("--quiet").arg(fixture("unreachable_in_loop.c")).args(arguments).exits(0);

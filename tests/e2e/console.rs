@@ -38,7 +38,7 @@ fn json_after_a_crash() {
 }
 
 #[test]
-fn what_the_target_prints_is_not_ours() {
+fn output_of_the_target_is_suppressed() {
     let dir = Dir::new();
     dir.file("talkative.c", TALKATIVE);
     let run = dir.fuzz("talkative.c", "--json").exits(0);

@@ -71,7 +71,7 @@ fn cmin_refuses_a_directory_in_use() {
     campaign(&dir, &fixture("floats.c"), "out", "", 0);
     dir.file("few/mine", "1");
     dir.penfuzz("cmin out -o few").exits(1).says("few is not empty");
-    dir.penfuzz("cmin few").exits(1).says("few is no output directory of penfuzz");
+    dir.penfuzz("cmin few").exits(1).says("few is not an output directory of penfuzz");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_changed_target_is_told() {
 
 /// Each client covers half of the branches; together they cover all.
 #[test]
-fn a_merged_campaign_goes_on_with_what_both_found() {
+fn merged_campaign_continues_with_the_inputs_of_both() {
     let dir = Dir::new();
     let target = dir.file(
         "halves.c",
@@ -170,7 +170,7 @@ fn plain_files_are_merged_for_a_target() {
     for value in [1.0f64, 2.0, 3.0, 4.0] {
         dir.file(&format!("plain/{value}"), value.to_le_bytes());
     }
-    dir.penfuzz("merge plain -o out").exits(1).says("say with --target what the inputs are for");
+    dir.penfuzz("merge plain -o out").exits(1).says("name the target of the inputs with --target");
     let run = dir.penfuzz("merge plain -o out --target").arg(&target).exits(3);
     run.expect(dir.files("out/crashes").len() == 1, "the deadly input in crashes/");
     run.expect(dir.files("out/queue").len() + dir.files("out/pending").len() == 2, "two inputs cover the rest");

@@ -62,7 +62,7 @@ fn every_condition_of_each_kind_of_decision_is_shown() {
 }
 
 #[test]
-fn what_no_input_shows_is_named_and_never_claimed() {
+fn infeasible_conditions_are_not_counted_as_covered() {
     let dir = Dir::new();
     let report = search(&dir, "coupled", "mcdc", 1);
     // x > 10 implies x > 5; and after the first return, x is at most 10.

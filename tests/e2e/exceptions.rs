@@ -164,7 +164,7 @@ mod avoidable {
         run.expect(tiny.precise.is_some(), &format!("{tiny:?} is judged"));
         let [sum] = said(&all, Exception::Overflow, "+")[..] else { panic!("one overflow of the sum: {all:?}") };
         run.expect(sum.avoidable == Some(true), &format!("{sum:?} is avoidable: the result is below both arguments"));
-        run.expect(run.stdout.contains("\n  avoidable: precisely computed the result is "), "the text says so");
+        run.expect(run.stdout.contains("\n  avoidable: in high precision the result is "), "the text says so");
         run.expect(run.stdout.contains("avoidable: 2 of 2 overflow, "), "the text says so");
         run.expect(!run.stdout.contains("--features"), "no hint at what is there");
     }
@@ -177,7 +177,7 @@ mod avoidable {
             let [square] = said(&all, exception, "*")[..] else { panic!("one {exception:?} of the square: {all:?}") };
             run.expect(square.avoidable == Some(false), &format!("{square:?} is not avoidable"));
         }
-        run.expect(run.stdout.contains("\n  not avoidable: precisely computed the result is "), "the text says so");
+        run.expect(run.stdout.contains("\n  not avoidable: in high precision the result is "), "the text says so");
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod avoidable {
     }
 
     #[test]
-    fn what_does_not_return_is_not_judged() {
+    fn faulting_runs_are_not_judged_avoidable() {
         let dir = Dir::new();
         let (run, all) = search(&dir, "crash", "", 3);
         let [square] = said(&all, Exception::Overflow, "*")[..] else { panic!("one overflow of the square: {all:?}") };

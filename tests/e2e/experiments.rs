@@ -215,7 +215,7 @@ fn ctrl_c_keeps_what_is_done_and_writes_the_tables() {
     running.signal_group(libc::SIGINT);
     let run = running.wait();
     run.expect(run.status.code() == Some(1), "exit status 1");
-    run.says("goes on with what is left");
+    run.says("resumes the rest");
     assert_eq!(rows(&dir).len(), trials(&dir.path("out/trials")).len());
 }
 
@@ -238,7 +238,9 @@ fn impossible_wishes_are_told_in_one_sentence() {
     compare(&dir, "--budget never").exits(2).says("is not a time");
     dir.penfuzz("compare missing.toml").exits(1).says("cannot read the suite missing.toml");
     dir.file("foreign/file", "x");
-    dir.penfuzz("compare suite.toml -o foreign --tools penfuzz").exits(1).says("holds files of something else");
+    dir.penfuzz("compare suite.toml -o foreign --tools penfuzz")
+        .exits(1)
+        .says("contains files that penfuzz did not write");
     dir.file("broken.c", "int gate(double x) {");
     dir.file("broken.toml", SUITE.replace("small.c", "broken.c"));
     dir.penfuzz("compare broken.toml -o out2 --tools penfuzz --only gate").exits(1).says("gate is left out");
@@ -258,7 +260,7 @@ fn with_the_papers_protocol_the_others_get_ten_times_its_time() {
     // CPU time has a resolution of 10 ms; here it is 20 ms or more.
     assert!((8.0..20.0).contains(&ratio), "{ratio}");
     let table = fs::read_to_string(dir.path("out/table.md")).expect("table.md");
-    assert!(table.contains("Beside the published figures") && table.contains("1.5"), "{table}");
+    assert!(table.contains("Comparison with published figures") && table.contains("1.5"), "{table}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn two_clients_end_with_one_report() {
 }
 
 #[test]
-fn what_one_client_is_given_the_other_knows() {
+fn clients_share_the_inputs_of_their_directories() {
     let dir = Dir::new();
     let target = fixture("secrets.c");
     // A single client finds a secret; the next run learns it only from its directory.
@@ -162,7 +162,7 @@ fn two_farms_do_not_share_a_directory() {
 }
 
 #[test]
-fn several_clients_take_over_what_one_has_found() {
+fn several_clients_resume_the_campaign_of_one() {
     let dir = Dir::new();
     dir.fuzz(fixture("floats.c"), "").exits(0);
     let before = dir.report("out");

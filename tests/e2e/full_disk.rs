@@ -83,7 +83,7 @@ fn finds_arrive_when_there_is_room_again() {
     let before = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
     disk.fill();
     let mut running = dir.penfuzz("--search random --max-time 50s -o disk/out").arg(&target).start();
-    running.until_said("the search goes on in memory");
+    running.until_said("the search continues in memory");
     let during = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
     disk.free();
     running.until_said("the disk can be written again");
@@ -95,7 +95,7 @@ fn finds_arrive_when_there_is_room_again() {
     whole.expect(dir.report("whole").branches.covered == covered, "all branches in the report, by finds on the disk");
     let after = dir.files("disk/out/queue").len() + dir.files("disk/out/pending").len();
     run.expect(after > before, "finds written");
-    run.expect(run.stderr.matches("the search goes on in memory").count() == 1, "one message");
+    run.expect(run.stderr.matches("the search continues in memory").count() == 1, "one message");
 }
 
 #[test]

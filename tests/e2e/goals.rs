@@ -20,7 +20,7 @@ fn fails_in_one_line(penfuzz: Penfuzz, text: &str) {
 }
 
 #[test]
-fn what_is_no_target_is_refused() {
+fn files_that_are_not_targets_are_refused() {
     let dir = Dir::new();
     dir.file("sources/a.c", "int a;");
     for (command, arguments) in COMMANDS {
@@ -126,7 +126,7 @@ fn nothing_to_search_for_ends_at_once() {
 }
 
 #[test]
-fn pages_speak_of_what_was_asked_for() {
+fn pages_name_the_goals_of_the_campaign() {
     for (command, words) in [("boundary", "boundary values met"), ("exceptions", "exceptions raised")] {
         let dir = Dir::new();
         dir.penfuzz(command).arg(fixture("boundaries.c")).args("-f two_ifs -o out --max-evals 20000").exits(0);
@@ -140,7 +140,7 @@ fn pages_speak_of_what_was_asked_for() {
 
 /// A NaN meets no boundary value and raises no exception. An endless loop and a fault are reported as findings.
 #[test]
-fn what_misbehaves_is_told() {
+fn hangs_and_faults_are_reported_with_every_goal() {
     let dir = Dir::new();
     dir.file("nan.c", "double nothing(double x) { double y = x * __builtin_nan(\"\"); return y > 1 ? 1 : y; }");
     dir.file("endless.c", "double endless(double x) { if (x > 1) for (;;) ; return x * x; }");
@@ -152,7 +152,7 @@ fn what_misbehaves_is_told() {
         let run = search("nan.c", 0);
         run.expect(run.stdout.contains(": 0 exceptions at") || run.stdout.contains(": 0 met exactly, 1 not"), "none");
         let run = search("endless.c", 3);
-        run.expect(run.stdout.contains("HANG  no end after"), "the loop");
+        run.expect(run.stdout.contains("HANG  did not return within"), "the loop");
         let run = search("faulty.c", 3);
         run.expect(run.stdout.contains("CRASH  SIGSEGV"), "the fault");
     }

@@ -86,7 +86,7 @@ fn a_second_ctrl_c_ends_a_campaign_whose_worker_does_not() {
     let run = running.wait();
     run.expect(second.elapsed() < Duration::from_secs(1), "an end within a second");
     run.expect(run.status.code() == Some(1), "exit status 1");
-    run.says("interrupted twice").says("the same command goes on with it");
+    run.says("interrupted twice").says("the same command resumes the campaign");
     run.expect(!workers.is_empty(), "a worker");
     dir.until_unlocked("out");
     let run = dir.fuzz(fixture("unreachable_in_loop.c"), "--search random --max-time 100ms").exits(0);

@@ -44,7 +44,7 @@ fn a_guard_that_a_library_function_fulfils_is_not_proved() {
 }
 
 #[test]
-fn what_tests_show_of_library_functions_is_possible() {
+fn executions_of_library_functions_agree_with_the_translation() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     dir.fuzz(fixture("library.c"), "-f classes --fresh --max-evals 30000 --no-prove --quiet").exits(0);
@@ -76,7 +76,7 @@ int main(void) {
 /// The results of the C library must satisfy the facts that proofs assume. Facts that contradict each other, or a
 /// result, would prove anything.
 #[test]
-fn what_is_stated_of_library_functions_is_possible_for_special_values() {
+fn library_facts_are_consistent_for_special_values() {
     let Some(solvers) = solvers() else { return };
     let Some(z3) = std::env::split_paths(&solvers).map(|d| d.join("z3")).find(|z3| z3.is_file()) else { return };
     let dir = Dir::new();
@@ -116,7 +116,7 @@ fn what_is_stated_of_library_functions_is_possible_for_special_values() {
 
 /// The same facts, written independently in C, must hold for the C library of this machine.
 #[test]
-fn what_is_stated_of_library_functions_holds_here() {
+fn library_facts_hold_for_this_c_library() {
     let dir = Dir::new();
     let mut types = vec!["-DT=double -DSUFFIX=", "-DT=float -DSUFFIX=f"];
     if cfg!(target_arch = "x86_64") {

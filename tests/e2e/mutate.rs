@@ -111,7 +111,7 @@ fn changes(printed: &Value, list: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_no_input_kills_is_proved_equivalent() {
+fn unkillable_mutants_are_proved_equivalent() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     let source = fixture("equivalent.c").display().to_string();

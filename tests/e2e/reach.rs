@@ -114,7 +114,7 @@ fn an_infeasible_path_names_its_first_missing_step() {
     let spec = format!("*,{first}:T,*,{second}:T");
     let dir = Dir::new();
     let run = reach(&dir, "crashes", &["--path", &spec, "--max-evals", "3000"], 1);
-    run.says(&format!("step 4 of 4, {second}:T, comes in sight of none")).says("by crashes(");
+    run.says(&format!("step 4 of 4, {second}:T, was not reached")).says("by crashes(");
     let spec = format!("{}:F,{first}:F,{second}:T", at("x > 100"));
     reach(&dir, "crashes", &["--path", &spec, "--seed", "3"], 0);
 }
@@ -130,15 +130,15 @@ fn a_step_that_never_follows_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_no_path_is_refused() {
+fn malformed_paths_are_refused() {
     let dir = Dir::new();
     for (spec, message) in [
         ("*", "every input takes it"),
         ("", "every input takes it"),
-        ("5", "is no step of a path"),
+        ("5", "is not a step of a path"),
         ("1:T", "no conditional in scope is on line 1"),
-        ("no.c:5:T", "no file in scope is called so"),
-        ("5:T^0", "how many times"),
+        ("no.c:5:T", "no file in scope has this name"),
+        ("5:T^0", "number of repetitions"),
         ("$,5:T", "follows `$`"),
         ("@none", "none cannot be read"),
     ] {
@@ -236,6 +236,6 @@ fn a_function_that_ends_the_process_is_told() {
     );
     let (deadly, beside) = (line_of(&file, "x > 50"), line_of(&file, "x > 49"));
     let run = dir.penfuzz("reach dies.c --path").arg(format!("{deadly}:T")).exits(1);
-    run.says("the function ended the process").says("what it did there is not known");
+    run.says("the function ended the process").says("what it did before that is not recorded");
     dir.penfuzz("reach dies.c --path").arg(format!("{deadly}:F,{beside}:T")).exits(0);
 }

@@ -123,7 +123,7 @@ fn seeds_without_a_mode_are_to_nearest() {
 fn a_harness_of_bytes_has_no_room_for_a_mode() {
     let dir = Dir::new();
     let run = dir.fuzz(fixture("fuzzer_harness.c"), "--rounding all -f LLVMFuzzerTestOneInput").exits(1);
-    run.says("`LLVMFuzzerTestOneInput` takes bytes").says("leave --rounding out");
+    run.says("`LLVMFuzzerTestOneInput` takes bytes").says("remove --rounding");
     run.expect(run.stderr.lines().count() == 1, "one line on standard error");
 }
 

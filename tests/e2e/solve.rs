@@ -127,13 +127,13 @@ fn a_status_that_a_model_contradicts_is_an_error() {
 }
 
 #[test]
-fn what_is_no_formula_is_refused_in_one_sentence() {
+fn malformed_formulas_are_refused_in_one_sentence() {
     let dir = Dir::new();
     dir.file("directory/a", "");
     for (name, text, message) in [
         ("missing.smt2", None, "missing.smt2 cannot be read"),
         ("directory", None, "directory cannot be read: it is a directory"),
-        ("empty.smt2", Some(""), "empty.smt2: there is no command in it"),
+        ("empty.smt2", Some(""), "empty.smt2: it contains no commands"),
         ("open.smt2", Some("(set-logic QF_FP)\n(assert (and true"), "open.smt2: line 2: the `(` has no `)`"),
         ("lra.smt2", Some("(set-logic QF_LRA)"), "lra.smt2: line 1: the logic QF_LRA is not supported"),
         (

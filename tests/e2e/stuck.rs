@@ -40,7 +40,7 @@ fn resumed(dir: &Dir) -> Report {
 }
 
 #[test]
-fn a_campaign_that_is_resumed_goes_on_with_what_is_proved() {
+fn resumed_campaign_keeps_its_proofs() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     let (before, _) = fuzz(&dir, "floats", &solvers);
@@ -58,7 +58,7 @@ fn a_campaign_that_is_resumed_goes_on_with_what_is_proved() {
 
 /// Code with the same lines and conditions but other constants continues the same campaign.
 #[test]
-fn what_is_proved_of_other_code_does_not_count() {
+fn proofs_of_other_code_are_ignored() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     let target = dir.file("square.c", "int square(double x) {\n  return x * x < LIMIT ? 1 : 0;\n}\n");
@@ -151,7 +151,7 @@ fn models_of_branches_behind_loops_come_from_their_first_rounds() {
 
 /// The branch is taken after 23 iterations of the loop, but never after few: the latter must not count as a proof.
 #[test]
-fn what_few_rounds_do_not_take_is_not_proved() {
+fn bounded_loops_are_no_proof() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     let report = after_loop(&dir, "long_loop", &solvers);

@@ -59,7 +59,7 @@ fn a_suite_that_is_out_of_date_is_told() {
     dir.penfuzz("generate recipe.toml --check").exits(0);
     let text = fs::read_to_string(dir.path("suite.toml")).expect("the suite");
     dir.file("suite.toml", text.replace("root_e", "root_f"));
-    dir.penfuzz("generate recipe.toml --check").exits(1).says("is not what recipe.toml gives");
+    dir.penfuzz("generate recipe.toml --check").exits(1).says("differs from the suite that recipe.toml generates");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_recipe_is_no_suite() {
 }
 
 #[test]
-fn functions_are_listed_with_what_stands_in_the_way() {
+fn functions_are_listed_with_their_obstacles() {
     let dir = Dir::new();
     let run = dir.penfuzz("functions --json").arg(fixture("unsupported.c")).exits(0);
     let all: Value = serde_json::from_str(&run.stdout).expect("--json prints JSON");

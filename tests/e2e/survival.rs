@@ -134,7 +134,7 @@ fn a_lock_that_only_an_orphan_holds_is_taken_over() {
     let lock = fs::File::open(dir.path("out/.lock")).expect("the lock file is there");
     lock.try_lock().expect("nobody holds it");
     let run = dir.fuzz(fixture("floats.c"), "").exits(0);
-    run.says("is dead, but something it started lives");
+    run.says("has ended, but a process that it started still runs");
     run.expect(dir.report("out").branches.covered == dir.report("out").branches.total, "all branches covered");
 }
 

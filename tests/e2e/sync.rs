@@ -44,7 +44,7 @@ fn random_values_alone_do_not_take_the_branch() {
 }
 
 #[test]
-fn what_a_flat_corpus_has_is_taken_over() {
+fn inputs_of_a_flat_corpus_are_imported() {
     let dir = Dir::new();
     settled(&dir, "corpus/da39a3ee", &ZEROS);
     let run = random(&dir, "--max-evals 100000 --sync corpus").exits(0);
@@ -73,14 +73,14 @@ fn a_corpus_may_come_later() {
     settled(&dir, "corpus/a", &ZEROS);
     running.until("the import", || dir.files("out/queue").values().any(|bytes| bytes == &ZEROS));
     running.signal(libc::SIGINT);
-    running.wait().says("corpus cannot be imported from yet");
+    running.wait().says("cannot import from corpus yet");
 }
 
 #[test]
 fn a_file_is_no_corpus() {
     let dir = Dir::new();
     dir.file("a", "x");
-    random(&dir, "--sync a").exits(1).says("a is no directory; give the corpus of another fuzzer as --sync");
+    random(&dir, "--sync a").exits(1).says("a is not a directory; give the corpus of another fuzzer as --sync");
 }
 
 /// Otherwise each worker would import the input again and be killed.

@@ -111,7 +111,7 @@ fn several_directories_and_one_that_is_none() {
     dir.fuzz(quickstart("triangle.c"), "").exits(0);
     fs::create_dir(dir.path("other")).expect("a directory can be made");
     let run = dir.penfuzz("status other out").exits(1);
-    run.says("error: other is no output directory of penfuzz");
+    run.says("error: other is not an output directory of penfuzz");
     run.expect(run.stdout.starts_with("out: finished"), "the other one's status");
     run.expect(run.stderr.lines().count() == 1, "one sentence");
 }
@@ -148,7 +148,7 @@ fn json_lines() {
 fn a_dashboard_needs_a_terminal() {
     let dir = Dir::new();
     let run = dir.fuzz(quickstart("triangle.c"), "--monitor dashboard").exits(0);
-    run.says("standard error is no terminal, so there are lines instead of a dashboard");
+    run.says("standard error is not a terminal, so lines are shown instead of a dashboard");
     run.expect(!run.stderr.contains('\u{1b}'), "no control characters");
 }
 

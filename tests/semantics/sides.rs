@@ -75,7 +75,7 @@ fn at_both_levels(check: fn(&Twin)) {
 }
 
 #[test]
-fn what_cannot_be_is_no_goal() {
+fn impossible_boundary_values_are_not_goals() {
     at_both_levels(|twin| {
         for (function, possible) in [
             ("any_integer", 0b111),

@@ -87,7 +87,7 @@ fn linker_options_are_read_in_every_spelling() {
 }
 
 #[test]
-fn what_clang_rejects_is_passed_on_unchanged() {
+fn rejected_command_lines_are_passed_to_clang_unchanged() {
     for text in ["-c x.c -o", "-g -c x.c -Xclang", "x.c --libafl", "-c x.c -g --libafl-no-link"] {
         let line = read(text);
         assert_eq!((line.action, line.args.join(" ").as_str()), (Action::Query, text), "pen-cc {text}");

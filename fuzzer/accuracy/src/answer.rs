@@ -262,20 +262,20 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     }
     out.push_str(&parts_of_error(pair, answer));
     if let Some(n) = exhausted(pair, answer) {
-        let _ = writeln!(out, "  no error is larger: each of {n} inputs was tried");
+        let _ = writeln!(out, "  no error is larger: all {n} inputs were tried");
     } else if answer.tried > 0 {
-        let _ = writeln!(out, "  the first {} inputs were tried one after the other", answer.tried);
+        let _ = writeln!(out, "  the first {} inputs were tried", answer.tried);
     }
     if let Some(bound) = &answer.bound {
         let _ = writeln!(out, "  {}", bounded(pair, bound, answer));
     }
     if answer.regions.len() > 1 {
-        let _ = writeln!(out, "  worst of each set of branches, of {}:", answer.regions.len());
+        let _ = writeln!(out, "  worst input of each of {} sets of branches:", answer.regions.len());
         for found in answer.regions.iter().take(SHOWN) {
             let _ = writeln!(out, "    {:<12}  {}", size(pair, found), call(pair, found));
         }
     } else if answer.regions.len() == 1 && pair.calls_have_branches() {
-        out.push_str("  one set of branches; --scope calls counts those of called functions, too\n");
+        out.push_str("  one set of branches; --scope calls also counts those of called functions\n");
     }
     let _ = writeln!(
         out,
@@ -284,7 +284,7 @@ pub fn text(pair: &Pair, answer: &Answer) -> String {
     );
     if answer.seeds.len() > 1 {
         let seeds: Vec<String> = answer.seeds.iter().map(u64::to_string).collect();
-        let _ = writeln!(out, "  of the runs with {} seeds: {}", seeds.len(), seeds.join(", "));
+        let _ = writeln!(out, "  merged from runs with {} seeds: {}", seeds.len(), seeds.join(", "));
     }
     for (n, what) in [
         (answer.counts.faults, "evaluations in which the function faulted"),
@@ -322,7 +322,7 @@ pub(super) fn details(pair: &Pair, worst: &Found) -> Vec<(String, String)> {
 fn parts_of_error(pair: &Pair, answer: &Answer) -> String {
     let mut out = String::new();
     let Some(sources) = &answer.sources else { return out };
-    let _ = writeln!(out, "  result - exact = {:+.4} ulp, of it by the rounding of", sources.error);
+    let _ = writeln!(out, "  result - exact = {:+.4} ulp; contributions of roundings:", sources.error);
     for (ulp, what) in source_lines(pair, answer) {
         let _ = writeln!(out, "    {ulp:>12}  {what}");
     }
@@ -345,7 +345,7 @@ pub(super) fn source_lines(pair: &Pair, answer: &Answer) -> Vec<(String, String)
         let sum = others.iter().map(|source| source.ulp).sum();
         lines.push((ulp(sum), format!("{} other operations", others.len())));
     }
-    let rest = "none: approximation, constants, functions that are not known";
+    let rest = "not from rounding: approximation, constants, unknown functions";
     lines.push((ulp(sources.rest), rest.to_owned()));
     lines
 }

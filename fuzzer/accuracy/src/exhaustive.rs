@@ -21,7 +21,7 @@ pub fn inputs(layout: &Layout) -> Result<u64, Error> {
     let n = count(&box_of(layout));
     u64::try_from(n).ok().filter(|n| u128::from(*n) <= MOST).ok_or_else(|| {
         Error::new(format!(
-            "--exhaust tries at most 2^32 inputs, and there are {n:.3e}; restrict the arguments with --arg",
+            "--exhaust tries at most 2^32 inputs, but there are {n:.3e}; restrict the arguments with --arg",
             n = n as f64
         ))
     })

@@ -75,7 +75,7 @@ pub fn source(library: &Path, name: Option<&str>, signature: Option<&str>) -> Re
         Some(text) => parse(text)?,
         None => known(name).ok_or_else(|| {
             Error::new(format!(
-                "`{name}` is no function of <math.h> that is known here; add its type, as --signature 'double(double)'"
+                "`{name}` is not a known function of <math.h>; give its type with --signature, e.g. 'double(double)'"
             ))
         })?,
     };

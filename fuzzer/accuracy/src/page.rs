@@ -72,8 +72,8 @@ pub fn page(pair: &Pair, answer: &Answer) -> String {
         tables: vec![
             table("Wrong results", sorted(&answer.wrong).iter().map(row).collect()),
             table("The worst input", pairs(worst.map_or_else(Vec::new, |found| details(pair, found)))),
-            table("What its error comes from, in ulps", pairs(source_lines(pair, answer))),
-            table("The worst of each set of branches", answer.regions.iter().map(|found| row(&found)).collect()),
+            table("Sources of its error, in ulps", pairs(source_lines(pair, answer))),
+            table("Worst input of each set of branches", answer.regions.iter().map(|found| row(&found)).collect()),
         ],
     };
     page.render().expect("memory takes every page")
@@ -85,7 +85,7 @@ fn facts(pair: &Pair, answer: &Answer) -> Vec<String> {
         format!("{} of CPU time", seconds(answer.counts.cpu)),
         plural(answer.seeds.len(), "seed"),
     ];
-    facts.extend(exhausted(pair, answer).map(|n| format!("each of {n} inputs was tried")));
+    facts.extend(exhausted(pair, answer).map(|n| format!("all {n} inputs were tried")));
     facts.extend(answer.bound.as_ref().map(|bound| bounded(pair, bound, answer)));
     facts.extend((answer.counts.faults > 0).then(|| format!("{} faults of the function", count(answer.counts.faults))));
     facts

@@ -88,7 +88,7 @@ impl Reference {
         }
         let known = libm::find(name).ok_or_else(|| {
             let all = libm::FUNCTIONS.map(|function| function.name);
-            Error::new(format!("--reference mpfr:{name}: there is no such function; there are {}", all.join(", ")))
+            Error::new(format!("--reference mpfr:{name}: there is no such function; known are {}", all.join(", ")))
         })?;
         let (n, arity) = (function.inputs().count(), known.parameters.len());
         if n != arity {

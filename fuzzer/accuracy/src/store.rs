@@ -178,7 +178,7 @@ impl Store {
         let run = core::mem::take(&mut self.before);
         if run.answer.tried > 0 && run.code != self.code && options.exhaust {
             let dir = self.dir.display();
-            errln!("penfuzz: other code is loaded than in the earlier runs in {dir}; all inputs are tried again");
+            errln!("penfuzz: the loaded code differs from that of earlier runs in {dir}; all inputs are tried again");
         }
         let mut before = self.answer_of(run);
         if !before.fits(&pair.inputs) {
@@ -188,7 +188,7 @@ impl Store {
             let dir = self.dir.display();
             errln!(
                 "penfuzz: \
-                 the worst input of the earlier runs in {dir} has another result now; their inputs are evaluated again"
+                 the worst input of earlier runs in {dir} now has a different result; their inputs are evaluated again"
             );
             let mut peaks = core::mem::take(&mut before.peaks);
             for peak in &mut peaks {
@@ -233,7 +233,7 @@ impl Store {
         if let Err(e) = done
             && self.failure.is_none()
         {
-            errln!("penfuzz: {e}; the search goes on");
+            errln!("penfuzz: {e}; the search continues");
             self.failure = Some(e);
         }
     }
@@ -255,7 +255,7 @@ impl Store {
             match read::<Run>(&path) {
                 Ok(run) => run.map(|run| (seed, self.answer_of(run))),
                 Err(e) => {
-                    errln!("penfuzz: {e}; it is left out");
+                    errln!("penfuzz: {e}; it is ignored");
                     None
                 }
             }
@@ -269,7 +269,8 @@ impl Store {
         let (held, stale): (Vec<_>, Vec<_>) = others.partition(|(_, run)| is_reproducible(pair, options, run));
         for (seed, _) in &stale {
             errln!(
-                "penfuzz: {}/{SEED}{seed} is left out: its worst input has another result now; run --seed {seed} again",
+                "penfuzz: {}/{SEED}{seed} is ignored: its worst input now has a different result; run --seed {seed} \
+                 again",
                 self.dir.display()
             );
         }
@@ -348,7 +349,8 @@ fn other(dir: &Path, known: &Identity) -> Error {
     at(
         dir,
         format!(
-            "holds runs on another comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, --search {}, \
+            "contains runs of a different comparison: {} of {} against {}, {} in {}{arguments}{exact}{errno}, \
+             --search {}, \
              --scope {}; give another -o",
             known.function, known.target, known.reference, known.result, known.unit, known.search, scope
         ),
@@ -362,7 +364,11 @@ fn read_or_set_aside(path: &Path) -> Result<Run, Error> {
         Err(e) => {
             let aside = path.with_extension("json.unreadable");
             fs::rename(path, &aside).map_err(|_| e)?;
-            errln!("penfuzz: {} is damaged and now called {}; this seed begins anew", path.display(), aside.display());
+            errln!(
+                "penfuzz: {} is damaged and was renamed to {}; this seed starts from scratch",
+                path.display(),
+                aside.display()
+            );
             Ok(Run::default())
         }
     }
@@ -376,7 +382,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
         Err(e) => return Err(failed(path, "cannot be read", e)),
     };
     let parsed = serde_json::from_slice(&bytes);
-    parsed.map(Some).map_err(|e| failed(path, "is not what penfuzz writes; remove it, or give another -o", e.into()))
+    parsed.map(Some).map_err(|e| failed(path, "was not written by penfuzz; remove it, or give another -o", e.into()))
 }
 
 fn write(path: &Path, content: &impl Serialize, is_durable: bool) -> io::Result<()> {

@@ -161,13 +161,13 @@ fn check_comparable(pair: &Pair, answer: &Answer) -> Result<(), Error> {
     let n = counts.evaluations;
     Err(Error::new(if counts.reference_faults > 0 {
         format!(
-            "the reference {reference} does not return: it faulted in {} of {n} evaluations",
+            "the reference {reference} never returned normally: it faulted in {} of {n} evaluations",
             counts.reference_faults
         )
     } else if counts.faults > 0 {
-        format!("the function does not return: it faulted in {} of {n} evaluations", counts.faults)
+        format!("the function never returned normally: it faulted in {} of {n} evaluations", counts.faults)
     } else if counts.deaths > 0 {
-        format!("the function or the reference {reference} ends its process, {} times", counts.deaths)
+        format!("the function or the reference {reference} ended its process {} times", counts.deaths)
     } else {
         format!("the reference {reference} is NaN in all of {n} evaluations; restrict the arguments with --arg")
     }))

@@ -86,7 +86,7 @@ impl Prepared {
         let dir = dir.map_or_else(|| options::default_directory(options, &f.name), Path::to_path_buf);
         if dir.to_str().is_none() {
             // The supervisor receives the path as text.
-            return Err(at(&dir, "is no name in UTF-8; give another -o"));
+            return Err(at(&dir, "is not a UTF-8 name; give another -o"));
         }
         directory::refuse_without_campaign(&dir)?;
         if options.run.fresh
@@ -98,8 +98,8 @@ impl Prepared {
         if !is_farm && cluster::is_farm(&dir) {
             return Err(at(
                 &dir,
-                "holds a campaign of several clients; give --cores to go on with it, or another -o, or --fresh to \
-                 start over",
+                "holds a campaign of several clients; give --cores to resume it, or another -o, or --fresh to start \
+                 over",
             ));
         }
         Ok(dir)

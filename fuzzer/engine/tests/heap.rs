@@ -82,11 +82,11 @@ fn interrupt(target: &Rc<Target>, seed: usize) {
     let mut kept: Vec<Vec<u8>> = Vec::new();
     for i in 0..PER_PROCESS {
         let x = (seed * PER_PROCESS + i) as f64;
-        assert_eq!(evaluator.run(&x.to_le_bytes()), RunStatus::Faulted, "it never returns by itself");
+        assert_eq!(evaluator.run(&x.to_le_bytes()), RunStatus::Faulted, "it never returns");
         // The first fault is the alarm. Later runs may also fault otherwise, because the heap of the target is broken.
         assert!(evaluator.needs_restart(), "another process must take over");
         kept.extend((0..100).map(|k| vec![k as u8; 1 + (seed + k) % 777]));
         kept.retain(|block| block.len() % 3 != 0);
     }
-    assert!(kept.iter().all(|block| block.iter().all(|byte| *byte == block[0])), "nobody else wrote to it");
+    assert!(kept.iter().all(|block| block.iter().all(|byte| *byte == block[0])), "the fuzzer's heap is intact");
 }

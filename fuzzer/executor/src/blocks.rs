@@ -81,7 +81,7 @@ impl Blocks {
         let strides: Vec<usize> = model.blocks.iter().map(|b| STRIDE + b.bytes().next_multiple_of(page)).collect();
         let mapped = strides.iter().sum::<usize>() + STRIDE;
         let (none, anonymous) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-        let no_memory = || Error::new("no memory for the arguments of the function under test");
+        let no_memory = || Error::new("cannot allocate memory for the arguments of the function under test");
         let at = |n: usize| {
             let wish = core::ptr::without_provenance_mut(PREFERRED + n * NEXT);
             // SAFETY: a new mapping; the address is a hint, which never replaces an existing mapping.
@@ -444,7 +444,7 @@ impl Blocks {
     pub fn describe(&self, address: u64) -> Option<String> {
         let adjacent_access = self.adjacent_access(address)?;
         let block = &self.model.blocks[adjacent_access.block];
-        let side = if adjacent_access.at < 0 { "before the start" } else { "behind the end" };
+        let side = if adjacent_access.at < 0 { "before the start" } else { "after the end" };
         let n = self.places[adjacent_access.block].1 / block.stride.max(1);
         let elements = if n == 1 { "1 element".to_owned() } else { format!("{n} elements") };
         Some(format!("{side} of `{}` ({elements}, {})", block.path, block.origin))

@@ -79,7 +79,7 @@ impl Cells {
         sizes.dedup();
         let starts = sizes.into_iter().map(Placement::Starts).collect();
         let area = Area::map(&blocks, Placement::Ends, 0)
-            .ok_or_else(|| Error::new(format!("no memory for the arguments of `{}`", function.name)))?;
+            .ok_or_else(|| Error::new(format!("cannot allocate memory for the arguments of `{}`", function.name)))?;
         Ok(Self { first: area.first.cast(), areas: vec![area], starts, blocks })
     }
 
@@ -175,7 +175,7 @@ impl Cells {
         let first = self.areas.iter().find(is_inside)?.first as usize;
         let start = |b: &Block| first + b.place;
         let nearest = self.blocks.iter().min_by_key(|b| start(b).abs_diff(address))?;
-        let side = if address < start(nearest) { "before the start" } else { "behind the end" };
+        let side = if address < start(nearest) { "before the start" } else { "after the end" };
         Some(format!("{side} of `*{}`", nearest.parameter))
     }
 }
@@ -273,7 +273,7 @@ mod tests {
         let [p, s] = blocks(&mut cells, None).map(|a| a as u64);
         let text = |a| cells.describe(a).unwrap_or_default();
         assert_eq!(text(p - 8), "before the start of `*p`");
-        assert_eq!(text(p + 16), "behind the end of `*p`");
+        assert_eq!(text(p + 16), "after the end of `*p`");
         assert_eq!(text(s - 1), "before the start of `*s`");
         assert_eq!(cells.describe(8), None);
     }

@@ -203,11 +203,12 @@ impl FaultReader {
 
     fn reason(&self, end: &End) -> String {
         match end.stop {
-            abi::stop::FUEL => return format!("no end after {} loop iterations and calls", self.limits.fuel),
+            abi::stop::FUEL => return format!("did not return within {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             guard::STOP_REFUSED => return sandbox::describe_refusal(end.address),
             guard::STOP_PLACEMENT => {
-                return "takes other branches when what its arguments point to lies elsewhere".to_owned();
+                return "takes other branches if the data behind its pointer arguments is at another address"
+                    .to_owned();
             }
             _ => {}
         }
@@ -218,7 +219,7 @@ impl FaultReader {
             libc::SIGSEGV | libc::SIGBUS if let Some(name) = self.undefined_at(end.address) => {
                 format!("uses `{}`, which is not defined", demangled(name.into()))
             }
-            libc::SIGALRM => format!("no answer after {:?}", self.limits.timeout),
+            libc::SIGALRM => format!("did not return within {:?}", self.limits.timeout),
             libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
             libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),
             s => signal_name(s),

@@ -147,7 +147,7 @@ pub fn read_experiment(dir: &Path) -> Result<Option<Experiment>> {
     let bytes =
         foreign::read_own(&path, foreign::LONGEST_TEXT).context(|| format!("cannot read {}", path.display()))?;
     let experiment = serde_json::from_slice(&bytes)
-        .context(|| format!("{} is no description of an experiment of this version", path.display()))?;
+        .context(|| format!("{} is not a description of an experiment of this version", path.display()))?;
     Ok(Some(experiment))
 }
 

@@ -350,7 +350,7 @@ pub fn any_input(evaluator: &mut Evaluator, query: &Query, options: &Options) ->
     starts.next(&mut rng, &layout, &Dictionary::general(), &mut x);
     let bytes = options.seeds.first().cloned().unwrap_or(x);
     let confirmed = confirm(evaluator, query, &bytes, options.timeout);
-    let confirmed = confirmed.ok_or_else(|| Error::new("the function ends its process whatever the input"))?;
+    let confirmed = confirmed.ok_or_else(|| Error::new("the function ends its process for every input"))?;
     let seconds = begun.elapsed().as_secs_f64();
     Ok(Answer {
         bytes: Some(bytes),

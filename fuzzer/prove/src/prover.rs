@@ -86,8 +86,9 @@ impl Prover {
         let has_all = |world: &World| world.has_all(units.iter().map(|unit| unit.source.as_path()));
         let world = World::read(&manifest.settings.linked).filter(has_all);
         if limits.closed_world && world.is_none() {
-            let why = "has no notes of what its sources write: an older pen-cc linked it, or the linker has left out \
-                 the section pen_world (--gc-sections); link it again without that option";
+            let why = "has no record of the variables that its sources write: an older pen-cc linked it, or the \
+                linker removed the section pen_world (--gc-sections); link it again with this pen-cc and without that \
+                option";
             return Err(at(&manifest.settings.linked, why));
         }
         let wanted = TranslationRequest {
@@ -261,7 +262,7 @@ impl Prover {
         };
         Panel { solvers: &self.solvers, budget: &self.budget }.ask(&file, &query, &mut proof)?;
         let question = [
-            format!("Can {} in {} come out as {outcome}?", site.kind, site.function),
+            format!("Can {} in {} have the outcome {outcome}?", site.kind, site.function),
             format!("{}:{}:{}", site.file, site.line, site.column),
             "unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it."
                 .to_owned(),

@@ -197,7 +197,7 @@ const fn words(criterion: &str) -> &'static str {
         b"boundary" => "boundary values met",
         b"exceptions" => "exceptions raised",
         b"path" => "paths taken",
-        b"loop" => "numbers of rounds of loops made",
+        b"loop" => "loop iteration counts reached",
         _ => "conditions shown to affect the outcome of their decision",
     }
 }
@@ -225,7 +225,7 @@ pub fn list(report: &Report, out: &mut String) {
         let _ = writeln!(out, "{name}: {} of {} {what}{proved}", c.covered, c.total);
     }
     if report.paths.is_some_and(|paths| !paths.complete) {
-        let _ = writeln!(out, "  not all prefixes of paths were searched for: the budget was spent");
+        let _ = writeln!(out, "  the budget was spent before all path prefixes were tried");
     }
     let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(|l| l.line.to_string()).collect();
     if !lines.is_empty() {

@@ -103,14 +103,17 @@ fn list(report: &Report, find: &Find, out: &mut String) {
     }
 }
 
-/// The verdict with the high-precision values: `avoidable: precisely computed the result is 2.00000e180`
+/// The verdict with the high-precision values: `avoidable: in high precision the result is 2.00000e180`
 fn computed(precise: &Precise, avoidable: Option<bool>) -> String {
     let Some(avoidable) = avoidable else {
-        return format!("not judged: precisely computed this is {}; no operation gave the result", precise.operation);
+        return format!(
+            "not judged: in high precision this is {}; the result comes from no operation",
+            precise.operation
+        );
     };
     let word = if avoidable { "avoidable" } else { "not avoidable" };
     let are = if precise.results.len() == 1 { "result is" } else { "results are" };
-    format!("{word}: precisely computed the {are} {}", precise.results.join(", "))
+    format!("{word}: in high precision the {are} {}", precise.results.join(", "))
 }
 
 /// The place of a find, `laplaceinv.c:38:20`; `report.json` has the directories.
@@ -140,7 +143,7 @@ fn shown(shown: &ResultEvidence) -> String {
         ResultEvidence::Status(code) => format!("the function returns the status {code}"),
         ResultEvidence::Value { place, value } if place == "returned" => format!("the function returns {value}"),
         ResultEvidence::Value { place, value } => format!("the result shows it: {place} = {value}"),
-        ResultEvidence::Fault(reason) => format!("the function does not return: {reason}"),
+        ResultEvidence::Fault(reason) => format!("the function does not return normally: {reason}"),
     }
 }
 
@@ -178,9 +181,9 @@ fn fold(exceptions: &Exceptions, out: &mut String) {
 fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let tests = files::test_program(report);
     let all = [
-        (files::JSON, "everything, for programs; key exceptions"),
+        (files::JSON, "the complete report, for programs; key exceptions"),
         (files::HTML, "a page for a browser"),
-        (&tests, "inputs that raise all of them, as a program"),
+        (&tests, "a program with inputs that raise them"),
     ];
     files::list(dir, &all, out);
 }
@@ -261,12 +264,12 @@ mod tests {
     #[test]
     fn an_exception_behind_no_result_is_not_judged() {
         let text = computed(&precise("1.00000e380", &[]), None);
-        assert_eq!(text, "not judged: precisely computed this is 1.00000e380; no operation gave the result");
+        assert_eq!(text, "not judged: in high precision this is 1.00000e380; the result comes from no operation");
     }
 
     #[test]
     fn several_results_are_one_line() {
         let text = computed(&precise("1.00000e380", &["1.00000e380", "2.0"]), Some(false));
-        assert_eq!(text, "not avoidable: precisely computed the results are 1.00000e380, 2.0");
+        assert_eq!(text, "not avoidable: in high precision the results are 1.00000e380, 2.0");
     }
 }

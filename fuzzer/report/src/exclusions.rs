@@ -95,7 +95,7 @@ fn marked<'a>(old: &'a str, line: &Line, tool: Tool) -> Result<(&'a str, String)
         return Err("other branches of the line are not taken and not proved");
     }
     if old.contains(tool.marker()) {
-        return Err("it has a marker");
+        return Err("it already has a marker");
     }
     let code = old.trim_end_matches('\r');
     if is_comment_open(code) {

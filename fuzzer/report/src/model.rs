@@ -505,7 +505,7 @@ pub struct LongInput {
 pub struct Finding {
     /// The input that caused it: a file in `crashes/` or `hangs/`, relative to the output directory.
     pub file: String,
-    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `out of fuel`, `no answer after 1 s`.
+    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `out of fuel`, `did not return within 1 s`.
     pub reason: String,
     /// The place: `function (file:line)`, or `module+0xoffset`.
     pub place: String,

@@ -47,7 +47,7 @@ pub fn text(report: &Report, dir: &Path) -> String {
     out
 }
 
-/// The coverage, as in `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: the search gave it up`, and the
+/// The coverage, as in `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: given up by the search`, and the
 /// effort of the search.
 fn headline(report: &Report) -> String {
     let b = &report.branches;
@@ -166,8 +166,8 @@ pub(super) fn list_files(report: &Report, dir: &Path, out: &mut String) {
     let tests = files::test_program(report);
     let all = [
         (files::HTML, "a page for a browser"),
-        (files::JSON, "everything, for programs"),
-        (&tests, "the tests as a program; its first lines say how to build it"),
+        (files::JSON, "the complete report, for programs"),
+        (&tests, "the test program; its first lines show how to build it"),
         (files::LCOV, "for genhtml --branch-coverage"),
     ];
     let written = if report.goals.include_branches() { &all[..] } else { &all[..3] };

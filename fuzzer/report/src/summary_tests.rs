@@ -11,7 +11,7 @@ use super::{
 fn the_example_without_its_source() {
     insta::assert_snapshot!(text(&example::report(), Path::new("out/clamp")), @"
     clamp (clamp.c): 6 of 8 branches covered (75.0 %); 1 covered only by inputs that crash; 1 not covered: \
-    the search gave it up
+    given up by the search
     123k evaluations in 0.25 s (494k/s), seed 1, stopped: every branch is covered or given up
 
     CRASH  SIGABRT in clamp (/src/clamp.c:8)
@@ -31,8 +31,8 @@ fn the_example_without_its_source() {
 
     Files in out/clamp
       report.html               a page for a browser
-      report.json               everything, for programs
-      tests/test_clamp.c        the tests as a program; its first lines say how to build it
+      report.json               the complete report, for programs
+      tests/test_clamp.c        the test program; its first lines show how to build it
       coverage.lcov             for genhtml --branch-coverage
     ");
 }

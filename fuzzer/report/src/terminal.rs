@@ -43,7 +43,7 @@ pub(super) fn stop_reason(report: &Report) -> String {
         "saturated" => format!("every {} is {} or given up", words.goal, words.done),
         "max-time" => "time limit (--max-time)".to_owned(),
         "max-evals" => "limit of evaluations (--max-evals)".to_owned(),
-        "workers-die" => "the target ended one worker process after the other".to_owned(),
+        "workers-die" => "the target ended one worker process after another without a new find".to_owned(),
         other => other.to_owned(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn closest_first(report: &Report) -> Vec<(&Site, &Branch)> {
 }
 
 /// Describes the goals that are not covered, for the end of a headline: `1 covered only by inputs that crash; 2 depend
-/// on earlier calls; 4 not covered: the search gave them up`. `None` if all are covered.
+/// on earlier calls; 4 not covered: given up by the search`. `None` if all are covered.
 pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
     let crash = (branches.covered_by_crash_only > 0)
         .then(|| format!("{} {} only by inputs that crash", branches.covered_by_crash_only, words.done));
@@ -42,8 +42,8 @@ fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
     let what = match (left, given_up) {
         (0, _) => return None,
         (_, 0) => "still open".to_owned(),
-        (1, 1) => "the search gave it up".to_owned(),
-        (n, m) if n == m => "the search gave them up".to_owned(),
+        (1, 1) => "given up by the search".to_owned(),
+        (n, m) if n == m => "given up by the search".to_owned(),
         (n, m) => format!("the search gave up {m}, {} still open", n - m),
     };
     Some(format!("{left} not {}: {what}", words.done))
@@ -66,7 +66,7 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
     if has(Status::DependsOnEarlierCalls) {
         out.push(format!(
             "Depends on earlier calls: the {} was {} in the campaign, \
-             and the same input did not do it in a fresh process.",
+             but not by the same input in a fresh process.",
             words.goal, words.done
         ));
     }
@@ -140,16 +140,17 @@ pub(super) fn place(site: &Site) -> String {
     format!("{}:{}:{}", site.file.rsplit('/').next().unwrap_or(&site.file), site.line, site.column)
 }
 
-/// How close the search came to a boundary value: `nearest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
+/// How close the search came to a boundary value: `closest 3 floats away, f(0.5)   200k evaluations, given up`. The gap
 /// counts the numbers between the operands.
 pub(super) fn nearest(report: &Report, site: &Site, branch: &Branch) -> String {
-    let nowhere = if branch.outcome == EQUAL { "no input with two numbers" } else { "no input on that side" };
+    let nowhere =
+        if branch.outcome == EQUAL { "no input where both operands are numbers" } else { "no input on that side" };
     // The distance of the number next to `b` is 0, but it is 1 away.
     let beyond = u64::from(branch.outcome != EQUAL);
     match (branch.best_distance, &branch.best_input) {
         (Some(d), Some(args)) if branch.outcome == EQUAL || d < side::OTHER => {
             let gap = d + beyond;
-            format!("nearest {gap} {} away, {}   {}", unit(site, gap), decimal_call(report, args), spent(branch))
+            format!("closest {gap} {} away, {}   {}", unit(site, gap), decimal_call(report, args), spent(branch))
         }
         _ => format!("{nowhere}   {}", spent(branch)),
     }
@@ -197,8 +198,8 @@ mod tests {
             left(&Branches { total: 8, covered, given_up, ..Branches::default() }, &Words::of(goals))
         };
         assert_eq!(of(8, 0, Goals::Branches), None);
-        assert_eq!(of(7, 1, Goals::Branches).unwrap(), "1 not covered: the search gave it up");
-        assert_eq!(of(4, 4, Goals::Branches).unwrap(), "4 not covered: the search gave them up");
+        assert_eq!(of(7, 1, Goals::Branches).unwrap(), "1 not covered: given up by the search");
+        assert_eq!(of(4, 4, Goals::Branches).unwrap(), "4 not covered: given up by the search");
         assert_eq!(of(5, 2, Goals::Exceptions).unwrap(), "3 not raised: the search gave up 2, 1 still open");
         assert_eq!(of(7, 0, Goals::Boundaries).unwrap(), "1 not met: still open");
         let crashed = Branches { total: 8, covered: 5, covered_by_crash_only: 2, ..Branches::default() };

@@ -152,7 +152,7 @@ const STACK: usize = 1 << 30;
 /// When the file cannot be read, or its formula is not supported.
 pub fn read(file: &Path) -> Result<Script, Error> {
     let bytes = foreign::read(file, LONGEST).map_err(|e| failed(file, "cannot be read", e))?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::new(format!("{} is no text", file.display())))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::new(format!("{} is not a text file", file.display())))?;
     let read = || script::read(&text);
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, read);

@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
 
     fn application(&mut self, id: Id, list: &'a [Id]) -> Result<Term, Error> {
         let Some((head, rest)) = list.split_first() else {
-            return Err(at(self.exprs.line(id), "`()` is no term"));
+            return Err(at(self.exprs.line(id), "`()` is not a term"));
         };
         if let Some(name) = self.exprs.atom(*head) {
             return match (name, rest) {
@@ -71,13 +71,13 @@ impl<'a> Reader<'a> {
     fn wrong(&self, id: Id) -> Error {
         at(
             self.exprs.line(id),
-            format_args!("`{}` is no term of floats and bit vectors that is supported", self.exprs.shown(id)),
+            format_args!("`{}` is not a supported term of floats and bit vectors", self.exprs.shown(id)),
         )
     }
 
     fn bindings(&mut self, bindings: Id, body: Id) -> Result<Term, Error> {
         let exprs = self.exprs;
-        let wrong = || at(exprs.line(bindings), "what `let` binds is no list of names with terms");
+        let wrong = || at(exprs.line(bindings), "the bindings of `let` are not a list of names with terms");
         let mut names = Vec::new();
         for pair in exprs.list(bindings).ok_or_else(wrong)? {
             let Some([name, value]) = exprs.list(*pair) else { return Err(wrong()) };

@@ -54,7 +54,7 @@ pub(super) struct Reader<'a> {
 pub fn read(text: &str) -> Result<Script, Error> {
     let exprs = Exprs::read(text)?;
     if exprs.top.is_empty() {
-        return Err(Error::new("there is no command in it"));
+        return Err(Error::new("it contains no commands"));
     }
     let mut reader = Reader {
         exprs: &exprs,
@@ -72,16 +72,19 @@ pub fn read(text: &str) -> Result<Script, Error> {
             Some("exit") => break,
             Some("check-sat") => checks += 1,
             Some("assert") if checks > 0 => {
-                return Err(at(exprs.line(*id), "an assertion behind (check-sat): one question per file is read"));
+                return Err(at(
+                    exprs.line(*id),
+                    "an assertion after (check-sat): only one query per file is supported",
+                ));
             }
             Some(name) => reader.command(*id, name, &parts[1..])?,
             None => {
-                return Err(at(exprs.line(*id), format_args!("`{}` is no command", exprs.shown(*id))));
+                return Err(at(exprs.line(*id), format_args!("`{}` is not a command", exprs.shown(*id))));
             }
         }
     }
     if checks > 1 {
-        return Err(Error::new("(check-sat) is there more than once: one question per file is read"));
+        return Err(Error::new("there is more than one (check-sat): only one query per file is supported"));
     }
     Ok(reader.script)
 }
@@ -103,7 +106,7 @@ impl<'a> Reader<'a> {
             },
             ("define-const", [name, sort, body]) => self.define(*name, &[], *sort, *body),
             ("define-fun", [name, params, sort, body]) => {
-                let params = self.exprs.list(*params).ok_or_else(|| at(line, "the parameters are no list"))?;
+                let params = self.exprs.list(*params).ok_or_else(|| at(line, "the parameters are not a list"))?;
                 self.define(*name, params, *sort, *body)
             }
             ("define-sort", [name, params, sort]) if self.exprs.list(*params) == Some(&[]) => {
@@ -114,13 +117,13 @@ impl<'a> Reader<'a> {
             ("assert", [formula]) => {
                 let term = self.term(*formula)?;
                 if self.script.terms.sort(term) != Sort::Bool {
-                    return Err(at(line, "what is asserted is no Bool"));
+                    return Err(at(line, "the asserted term is not a Bool"));
                 }
                 self.script.asserted.push(term);
                 Ok(())
             }
             ("push" | "pop" | "check-sat-assuming" | "reset" | "reset-assertions", _) => {
-                Err(at(line, format_args!("`{name}` is not supported: one question per file is read")))
+                Err(at(line, format_args!("`{name}` is not supported: only one query per file is supported")))
             }
             _ => Err(at(line, format_args!("the command `{}` is not supported", self.exprs.shown(id)))),
         }
@@ -253,7 +256,7 @@ impl<'a> Reader<'a> {
     /// Expands a definition with arguments. Within its body only the names of the file and the parameters are in scope.
     pub(super) fn call(&mut self, id: Id, meaning: &Meaning<'a>, args: &[Term]) -> Result<Term, Error> {
         let Meaning::Macro(params, sort, body) = meaning else {
-            return Err(at(self.exprs.line(id), format_args!("`{}` is no function", self.exprs.shown(id))));
+            return Err(at(self.exprs.line(id), format_args!("`{}` is not a function", self.exprs.shown(id))));
         };
         if params.len() != args.len() {
             return Err(at(self.exprs.line(id), format_args!("`{}` has wrong arguments", self.exprs.shown(id))));

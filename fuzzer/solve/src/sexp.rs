@@ -55,7 +55,7 @@ impl<'a> Exprs<'a> {
         while let Some((line, token)) = tokens.next()? {
             let kind = match token {
                 Token::Open if open.len() == DEEPEST => {
-                    return Err(at(line, format_args!("more than {DEEPEST} lists in each other")));
+                    return Err(at(line, format_args!("more than {DEEPEST} nested lists")));
                 }
                 Token::Open => {
                     open.push((line, Vec::new()));
@@ -231,6 +231,6 @@ mod tests {
             assert_eq!(Exprs::read(text).unwrap_err().to_string(), message);
         }
         let deep = "(".repeat(DEEPEST + 1);
-        assert!(Exprs::read(&deep).unwrap_err().to_string().contains("in each other"));
+        assert!(Exprs::read(&deep).unwrap_err().to_string().contains("nested lists"));
     }
 }

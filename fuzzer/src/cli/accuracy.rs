@@ -47,19 +47,19 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What the function is compared with: mpfr:NAME (a function of <math.h>, as mpfr:sin), auto (the same, by the name
-    /// of the function), or FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A
+    /// Reference: mpfr:NAME (a function of <math.h>, for example mpfr:sin), auto (mpfr with the name of the function
+    /// under test), FILE.c:NAME (another implementation, best in long double or __float128), or FILE.fpcore. A
     /// TARGET.fpcore is compared with itself over the real numbers.
     #[arg(long, value_name = "REF", default_value = "auto")]
     reference: String,
 
-    /// What is compared, if it is not what the function returns: a member of a structure that it fills in, as r->val or
-    /// val [default: the first float of the structure]. The name returned means what the function returns besides.
+    /// Member of a structure that the function fills in, to compare instead of the returned value: r->val or val
+    /// [default: the first float of the structure]. The name `returned` selects the returned value.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 
-    /// Search where the error exceeds what the function says itself: the member of a structure that it fills in with an
-    /// estimate of its error, as r->err or err.
+    /// Search where the error exceeds the function's own estimate: the member of a structure in which the function
+    /// stores the estimate, for example r->err or err.
     #[arg(long, value_name = "MEMBER")]
     estimate: Option<String>,
 
@@ -67,7 +67,7 @@ pub struct Args {
     search: SearchArgs,
 }
 
-/// What errors are measured in, by its names.
+/// Units of errors, and their names on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ErrorUnit {
     /// Units in the last place of the exact value.
@@ -91,7 +91,7 @@ impl ErrorUnit {
 /// How to search; shared with `penfuzz differ`.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchArgs {
-    /// What errors are measured in; the largest of these are searched for.
+    /// Unit of the errors that the search maximizes.
     #[arg(long, value_name = "UNIT", value_enum, default_value_t = ErrorUnit::Ulp)]
     error: ErrorUnit,
 
@@ -111,26 +111,26 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_evals: Option<u64>,
 
-    /// How to search. All but the first are controls: random moves from the best point so far, structured values,
-    /// values drawn evenly.
+    /// Search strategy. All but the first are baselines: random moves from the best point so far, structured values,
+    /// uniformly drawn values.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Search::Extremes, conflicts_with = "exhaust")]
     search: Search,
 
-    /// Try every input, where there are at most 2^32, as of a function of one float or of narrow ranges: then no error
-    /// is larger than the one that is reported.
+    /// Evaluate every input, if there are at most 2^32 (one float argument, or narrow ranges). Then the reported error
+    /// is the largest.
     #[arg(long)]
     exhaust: bool,
 
-    /// Functions whose branches count: the report has the worst of each set of branches that calls take, and the search
-    /// begins at the ends of branches, too.
+    /// Functions whose branches count: the report has the worst input of each set of branches that calls take, and the
+    /// search also starts at the ends of the intervals in which a branch is taken.
     #[arg(long, value_parser = choices::scope(), default_value = "function")]
     scope: ScopeKind,
 
-    /// Compare errno, too: with what the C standard says (EDOM, ERANGE), or with what a reference in C leaves there.
+    /// Compare errno as well: with the value of the C standard (EDOM, ERANGE), or with that of a reference in C.
     #[arg(long)]
     errno: bool,
 
-    /// Type of the function, as 'double(double, int)', when TARGET is a shared library that pen-cc did not link.
+    /// Type of the function, for example 'double(double, int)', if TARGET is a shared library that pen-cc did not link.
     /// Functions of <math.h> need none.
     #[arg(long, value_name = "TYPE")]
     signature: Option<String>,
@@ -139,13 +139,13 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
-    /// Output directory: keeps what is found, the report, a page with the plot, and tests. The next run goes on from
-    /// there; runs with other seeds may work in it at the same time.
+    /// Output directory for the finds, the report, a page with the plot, and tests. The next run continues from it;
+    /// runs with other seeds may use it at the same time.
     #[arg(long, short = 'o', value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// Floats that a result of the emitted tests (-o) may be away from that of the reference [default: what the worst
-    /// error comes to; of differ, 0].
+    /// Largest distance, in floats, of a result from that of the reference in the emitted tests (-o) [default: that of
+    /// the worst error; for differ: 0].
     #[arg(long, value_name = "N", requires = "output")]
     ulp: Option<u64>,
 
@@ -324,7 +324,7 @@ impl Subjects {
             let twin = recorded(&self.target).link(Goals::Exceptions);
             match twin.and_then(|twin| self.session(&twin.file, Goals::Exceptions, search)) {
                 Ok(twin) => pair.set_twin(twin),
-                Err(e) => errln!("penfuzz: the operations of `{}` are not looked at: {e}", pair.function().name),
+                Err(e) => errln!("penfuzz: the operations of `{}` are not analysed: {e}", pair.function().name),
             }
         }
         Ok(pair)

@@ -38,9 +38,13 @@ pub fn scope() -> impl TypedValueParser<Value = ScopeKind> {
 }
 
 const DISTANCES: &[Choice<Distances>] = &[
-    (Distances::Reach, "reach", "The way to the place of the mutant"),
-    (Distances::Infection, "infection", "And from there to operands for which it computes another value"),
-    (Distances::Propagation, "propagation", "And from there to another result"),
+    (Distances::Reach, "reach", "The distance to the mutated operation"),
+    (
+        Distances::Infection,
+        "infection",
+        "Then also the distance to operands for which the mutant computes another value",
+    ),
+    (Distances::Propagation, "propagation", "Then also the distance to another result"),
 ];
 
 /// Values of `mutate --distances`.
@@ -70,9 +74,13 @@ const CRITERIA: &[Choice<Criterion>] = &[
     (
         Criterion::Loop,
         "loop",
-        "Every loop makes no round, one, more, and is left at its head, and every branch is taken",
+        "Every loop runs zero, one and more iterations and is left at its head, and every branch is taken",
     ),
-    (Criterion::Path(1), "path", "Every path of at most one round of each loop is taken; path:K: of at most K rounds"),
+    (
+        Criterion::Path(1),
+        "path",
+        "Every path with at most one iteration of each loop is taken; path:K: with at most K iterations",
+    ),
 ];
 
 /// Parses a name of [`CRITERIA`], or `path:K`.
@@ -110,7 +118,11 @@ pub fn allow() -> impl TypedValueParser<Value = Allow> {
 }
 
 const SEARCHES: &[Choice<SearchKind>] = &[
-    (SearchKind::Targeted, "targeted", "Minimizes the distance of each uncovered branch by basinhopping, beside havoc"),
+    (
+        SearchKind::Targeted,
+        "targeted",
+        "Minimizes the distance of each uncovered branch by basinhopping, in addition to havoc",
+    ),
     (
         SearchKind::Paper,
         "paper",
@@ -136,8 +148,8 @@ const ROUNDINGS: &[Choice<Rounding>] = &[
     (
         Rounding::All,
         "all",
-        "The mode, and for what reads exception flags whether they are raised before, is one more argument that the \
-         search chooses; sources are compiled with -frounding-math",
+        "The search also chooses the mode and, for functions that read exception flags, whether the flags are raised \
+         before the call; sources are compiled with -frounding-math",
     ),
 ];
 

@@ -45,7 +45,7 @@ impl CiArgs {
     /// goals.
     pub fn check_files(&self, output: Option<&Path>, goals: Goals) -> Result<(), Error> {
         if self.fail_under.is_some() && !goals.include_branches() {
-            let why = format!("--fail-under is about branches, and this command searches for {}", goals.name());
+            let why = format!("--fail-under applies to branches, but this command searches for {}", goals.name());
             return Err(Error::from_source(Unusable(why)));
         }
         for (option, path) in [("--junit", &self.junit), ("--sarif", &self.sarif)] {

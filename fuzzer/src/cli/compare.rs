@@ -30,7 +30,7 @@ pub struct Args {
     #[arg(value_name = "SUITE", required = true)]
     suites: Vec<PathBuf>,
 
-    /// Output directory. An experiment that it holds is continued.
+    /// Output directory. An experiment in it is continued.
     #[arg(short, long, value_name = "DIR", default_value = "penfuzz-out/compare")]
     output: PathBuf,
 
@@ -58,11 +58,11 @@ pub struct Args {
     #[arg(long, value_enum, conflicts_with_all = ["budget", "budget_evals"])]
     preset: Option<Preset>,
 
-    /// Compare on functions of these names only (* and ? match any); separated by commas, may be repeated.
+    /// Compare only on functions with these names (* and ? match any); separated by commas, may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Compare on functions only that have a pointer to a structure, an array or a string.
+    /// Compare only on functions that have a pointer to a structure, an array or a string.
     #[arg(long)]
     composite: bool,
 
@@ -199,7 +199,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let failed = outcome.trials.iter().filter(|t| t.error.is_some()).count();
     show(&args.output, &outcome.experiment, &outcome.trials, args.json)?;
     if outcome.interrupted {
-        return Err(Error::new("interrupted; the same command goes on with what is left"));
+        return Err(Error::new("interrupted; the same command resumes the rest"));
     }
     if failed > 0 {
         return Err(Error::new(format!("{failed} trials failed; results.csv has the reasons")));

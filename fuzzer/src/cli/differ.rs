@@ -24,12 +24,12 @@ pub struct Args {
     #[arg(value_name = "B")]
     second: String,
 
-    /// Stop at the first input whose results differ in any bit (NaNs are all alike); exit status 3 when there is one.
+    /// Stop at the first input whose results differ in any bit (all NaNs are equal); exit status 3 if there is one.
     #[arg(long)]
     exact: bool,
 
-    /// What is compared, if it is not what the functions return: a member of a structure that both fill in, as r->val
-    /// or val [default: the first float of the structure]. The name returned means what they return besides.
+    /// Member of a structure that both functions fill in, to compare instead of the returned values: r->val or val
+    /// [default: the first float of the structure]. The name `returned` selects the returned values.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long = "lib", value_name = "LIB", allow_hyphen_values = true)]
     libs: Vec<String>,
 
-    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: 0..90, finite.
+    /// Constraint on an argument, as 'NAME: DOMAIN'; may be repeated. Domains: 0..90, finite.
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
     statements: Vec<String>,
 

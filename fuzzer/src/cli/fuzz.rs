@@ -75,7 +75,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::memory)]
     memory_limit: u64,
 
-    /// What the target may do that the sandbox refuses by default; may be repeated, or a list.
+    /// Operation that the sandbox refuses by default and the target may perform; may be repeated, or a list.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = choices::allow())]
     allow: Vec<Allow>,
 
@@ -95,7 +95,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = paper::N_ITER)]
     n_iter: u32,
 
-    /// Floats that a result of the emitted tests may be away from the campaign's; 0 means that all bits are equal.
+    /// Largest distance, in floats, of a result from that of the campaign in the emitted tests; 0 requires equal bits.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) ulp: u64,
 
@@ -107,7 +107,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
     pub(super) criterion: Vec<Criterion>,
 
-    /// File with tags, one a line: the tests are traced to the lines whose comments have them (// REQ-12).
+    /// File with requirement tags, one per line: the report traces tests to lines whose comments have one (// REQ-12).
     #[arg(long, value_name = "FILE")]
     requirements: Option<PathBuf>,
 

@@ -19,7 +19,7 @@ pub struct Args {
     /// (JSON) of a build, or a library (.a, .so) or program that pen-cc has built: all functions that can be tested.
     recipe: PathBuf,
 
-    /// Suite file to write [default: suite.toml beside the recipe].
+    /// Suite file to write [default: suite.toml next to the recipe].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -42,7 +42,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         let there = foreign::read_text(&output).map_err(|e| failed(&output, "cannot be read", e))?;
         if there != made.text {
             let recipe = args.recipe.display();
-            return Err(at(&output, format!("is not what {recipe} gives; run penfuzz generate without --check")));
+            return Err(at(
+                &output,
+                format!("differs from the suite that {recipe} generates; run penfuzz generate without --check"),
+            ));
         }
     } else {
         atomic::write(&output, made.text.as_bytes()).map_err(Error::from_source)?;

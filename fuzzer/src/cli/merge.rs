@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest", requires = "target")]
     rounding: Rounding,
 
-    /// What an argument can be, as 'NAME: DOMAIN', with --target; may be repeated.
+    /// Constraint on an argument, as 'NAME: DOMAIN', with --target; may be repeated.
     #[arg(
         long = "arg",
         value_name = "NAME: DOMAIN",

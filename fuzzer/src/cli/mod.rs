@@ -49,7 +49,7 @@ enum Outcome {
     version,
     about = "Covers the branches of numeric C and C++ code",
     long_about = "Covers the branches of numeric C and C++ code. For each branch that no input takes yet, penfuzz \
-                  minimizes the distance of its condition; ordinary mutation runs beside it.\n\n\
+                  minimizes the distance of its condition; ordinary mutation runs as well.\n\n\
                   TARGET is a C or C++ source file, LLVM bitcode, or a file linked by pen-cc. No harness is needed.",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -86,7 +86,7 @@ enum Command {
     Functions(functions::Args),
     /// Find an input that takes a given path or executes a given line.
     Reach(reach::Args),
-    /// Prove branches unreachable that no input takes, or say why not.
+    /// Prove that uncovered branches are unreachable, or print why a proof is missing.
     Prove(Box<prove::Args>),
     /// Find models of SMT-LIB formulas of floats and bit vectors.
     Solve(solve::Args),

@@ -34,15 +34,15 @@ pub struct Args {
     #[command(flatten)]
     trust: TrustArgs,
 
-    /// Time for the search for inputs that kill what the tests let live.
+    /// Time limit of the search for inputs that kill surviving mutants.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     search_time: Duration,
 
-    /// Most runs of the search, about [default: as many as its time allows].
+    /// Approximate limit of runs of the search [default: as many as its time allows].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     search_evals: Option<u64>,
 
-    /// What leads the search.
+    /// The distance that the search minimizes.
     #[arg(long, value_name = "WHAT", value_parser = choices::distances(), default_value = "infection")]
     distances: Distances,
 
@@ -50,11 +50,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "search_time")]
     no_search: bool,
 
-    /// Time of all solvers for the question which of the mutants that live are equivalent [0s: none].
+    /// Time limit of all solvers that decide which surviving mutants are equivalent [0s: no solvers].
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = values::duration)]
     proof_time: Duration,
 
-    /// Time of one solver for one such question.
+    /// Time limit of one solver for one mutant.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::duration)]
     solver_time: Duration,
 

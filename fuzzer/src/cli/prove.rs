@@ -43,15 +43,15 @@ pub struct Args {
     closed_world: bool,
 
     /// Print a patch instead that excludes the proved branches from the counts of this tool, by comments in the
-    /// sources. What a report states already is not proved again.
+    /// sources. Proofs that the report already has are not repeated.
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["check", "json"])]
     exclusions: Option<Tool>,
 
-    /// Time of one solver for one branch.
+    /// Time limit of one solver for one branch.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     solver_time: Duration,
 
-    /// Time to evaluate all inputs of a function that has at most 2^32, if solvers leave branches open.
+    /// Time limit for evaluating all inputs of a function with at most 2^32, if solvers leave branches open.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
     exhaust_time: Duration,
 
@@ -59,7 +59,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "exhaust_time")]
     no_exhaust: bool,
 
-    /// Time of all solvers for all branches.
+    /// Time limit of all solvers for all branches.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
     prove_time: Duration,
 }

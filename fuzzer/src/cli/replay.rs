@@ -120,7 +120,7 @@ impl Subject {
             return Self::of_campaign(args, target, &dir);
         }
         if args.inputs.is_empty() {
-            let why = format!("{} is no input of a campaign; give TARGET first, then each INPUT", target.display());
+            let why = format!("{} is not an input of a campaign; give TARGET first, then each INPUT", target.display());
             return Err(Error::from_source(Unusable(why)));
         }
         Ok(Self {
@@ -140,7 +140,7 @@ impl Subject {
     /// first input.
     fn of_campaign(args: &Args, first: &Path, dir: &Path) -> Result<Self, Error> {
         if let Some(other) = args.inputs.iter().find(|input| directory::campaign_of(input).as_deref() != Some(dir)) {
-            return Err(at(other, format!("is no input of the campaign in {}", dir.display())));
+            return Err(at(other, format!("is not an input of the campaign in {}", dir.display())));
         }
         let campaign = Trusted::read(dir, args.trust.trust)?;
         let manifest = campaign.manifest();

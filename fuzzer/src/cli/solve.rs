@@ -37,19 +37,19 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = fuzz::minimizers(), default_value = MINIMIZERS[0].0)]
     minimizer: String,
 
-    /// Time to try all inputs of a formula whose variables have at most 32 bits together.
+    /// Time limit for evaluating all inputs of a formula whose variables have at most 32 bits together.
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::duration)]
     exhaust_time: Duration,
 
-    /// Never try all inputs.
+    /// Do not evaluate all inputs.
     #[arg(long, conflicts_with = "exhaust_time")]
     no_exhaust: bool,
 
-    /// Ask the installed solvers about what the search leaves open; two must agree on unsat.
+    /// Ask the installed solvers if the search finds no answer; two must agree on unsat.
     #[arg(long)]
     prove: bool,
 
-    /// Time of one solver for one file.
+    /// Time limit of one solver for one file.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration, requires = "prove")]
     solver_time: Duration,
 

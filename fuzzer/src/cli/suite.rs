@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
 
-    /// Run targets of these names only (* and ? match any); separated by commas, may be repeated.
+    /// Run only targets with these names (* and ? match any); separated by commas, may be repeated.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format())]
     test_format: Option<TestFormat>,
 
-    /// Coverage criteria that the tests fulfil, as of penfuzz itself; may be repeated, or a list [default: branch].
+    /// Coverage criteria that the tests fulfil, as for a single target; may be repeated, or a list [default: branch].
     #[arg(
         long,
         value_name = "NAME",

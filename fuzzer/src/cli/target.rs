@@ -51,7 +51,7 @@ pub struct TargetArgs {
     #[arg(long, value_parser = choices::rounding(), default_value = "nearest")]
     pub rounding: Rounding,
 
-    /// What an argument can be, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m],
+    /// Constraint on an argument, as 'NAME: DOMAIN'; may be repeated. Domains: array[10], array[n+1], array[n*m],
     /// string[..32], 0..90, finite.
     #[arg(long = "arg", value_name = "NAME: DOMAIN", allow_hyphen_values = true, value_parser = values::statement)]
     pub args: Vec<String>,
@@ -67,11 +67,11 @@ pub struct TargetArgs {
 /// The calls of one input.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct CallArgs {
-    /// Make up to N calls of the function in each evaluation, between which state is kept: 1 to 32 [default: 1].
+    /// Call the function up to N times in each evaluation, and keep its state between the calls: 1 to 32 [default: 1].
     #[arg(long = "calls", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
     most: Option<u8>,
 
-    /// Function that is called first, to make the object that the function takes.
+    /// Function that is called first and constructs the object that the function under test takes.
     #[arg(long, value_name = "NAME")]
     init: Option<String>,
 

@@ -9,7 +9,7 @@ use penfuzz_target::inputs::ArgConstraint;
 /// The user's consent to run what a campaign directory names; shared by the commands that read one.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct TrustArgs {
-    /// Compile, load and run what the directory names, although this user's penfuzz has not written it.
+    /// Compile, load and run the files that the directory names, even if penfuzz of this user did not write it.
     #[arg(long)]
     pub trust: bool,
 }
@@ -106,10 +106,10 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
     if host.is_empty() || !port_is_fine { Err(usage()) } else { Ok(text.to_owned()) }
 }
 
-/// Parses a statement about an argument: `NAME: DOMAIN`.
+/// Parses a constraint on an argument: `NAME: DOMAIN`.
 ///
 /// # Errors
-/// When the value is not a statement; the message lists what is possible.
+/// When the value is not a constraint; the message lists the domains.
 pub fn statement(text: &str) -> Result<String, String> {
     ArgConstraint::parse(text).map(|_| text.to_owned())
 }
@@ -126,7 +126,7 @@ pub fn monitor(text: &str) -> Result<Monitor, String> {
         Some(("prometheus", address)) => address.parse().map(Monitor::Prometheus).map_err(|_| {
             format!("`{address}` is not an address and port; write for example prometheus=127.0.0.1:9184")
         }),
-        _ => Err(format!("there is no monitor `{text}`; there are dashboard, lines, json and prometheus=ADDRESS:PORT")),
+        _ => Err(format!("unknown monitor `{text}`; use one of dashboard, lines, json and prometheus=ADDRESS:PORT")),
     }
 }
 

@@ -43,12 +43,10 @@ pub(super) fn fetch(name: &str, script: Option<&Path>, sources: &Path, directory
 /// Runs the fetch script. Its output goes to standard error, because standard output is for results.
 fn run_script(script: &Path, directory: &Path) -> Result<()> {
     let output = std::io::stderr().as_fd().try_clone_to_owned().context(|| "cannot use standard error".to_owned())?;
-    let status = Command::new(script)
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stdout(output)
-        .status()
-        .context(|| format!("cannot run {} (is it there, and executable? chmod +x)", script.display()))?;
+    let status =
+        Command::new(script).current_dir(directory).stdin(Stdio::null()).stdout(output).status().context(|| {
+            format!("cannot run {}; check that it exists and is executable (chmod +x)", script.display())
+        })?;
     if !status.success() {
         bail!("{} failed ({status}); its messages are above", script.display());
     }

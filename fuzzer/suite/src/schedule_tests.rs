@@ -99,7 +99,7 @@ fn a_referee_that_fails_leaves_our_own_counts() {
 /// The directory of [`a_suite_that_waits`].
 const DIRECTORY: &str = "PENFUZZ_TEST_DIRECTORY";
 
-/// Not a test on its own: [`ctrl_c_stops_the_children_and_keeps_what_is_there`] starts it as a process and interrupts
+/// Not a test on its own: [`ctrl_c_stops_the_children_and_keeps_finished_results`] starts it as a process and interrupts
 /// it. Its second target is a child that does not end.
 #[test]
 #[ignore = "run by another test"]
@@ -118,7 +118,7 @@ fn a_suite_that_waits() {
 }
 
 #[test]
-fn ctrl_c_stops_the_children_and_keeps_what_is_there() {
+fn ctrl_c_stops_the_children_and_keeps_finished_results() {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("penfuzz");
     fs::write(&program, "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ntouch \"$2.started\"\nexec sleep 100\n")

@@ -3,7 +3,7 @@ static int penfuzz_failures;
 
 /* How a child ended, as penfuzz_end_of_child() returns it: by a signal, or with an exit status. */
 #define PENFUZZ_SIGNAL 1000
-/* The end of a child whose call came back: no exit status, which a call could have as well. */
+/* The end of a child whose call returned. Not an exit status, because a call may exit with any status. */
 #define PENFUZZ_RETURNED (PENFUZZ_SIGNAL + SIGKILL)
 
 /* 1 in the child. Frameworks catch signals; there they end the process. */
@@ -25,14 +25,14 @@ PENFUZZ_HELPER void penfuzz_in_child_expect(const char *difference)
   penfuzz_failures = 1;
 }
 
-/* In the child: all is checked. */
+/* In the child: ends it after the last check. */
 PENFUZZ_HELPER void penfuzz_end_child(void)
 {
   fflush(NULL);
   _Exit(penfuzz_failures);
 }
 
-/* In the child: the call came back. */
+/* In the child: the call returned. */
 PENFUZZ_HELPER void penfuzz_returned(void)
 {
   fflush(NULL);
@@ -45,7 +45,7 @@ PENFUZZ_HELPER int penfuzz_end_of_child(void)
   return WIFSIGNALED(status) ? PENFUZZ_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* A fault of memory is undefined behaviour: where another compiler's program goes on, that is no failure. */
+/* A fault of memory is undefined behaviour: it is no failure if another compiler's program continues. */
 PENFUZZ_HELPER int penfuzz_end_after_fault(int signal)
 {
   int end = penfuzz_end_of_child();

@@ -51,7 +51,7 @@ fn definition(report: &Report, name: &str) -> String {
     let (state, result, parameters, body) = if name.starts_with(PREFIX) {
         let (of, kind) = (suffix(name), type_in(report, name));
         let state = format!(
-            "\n/* The next results of {name}, and how many there are; then it returns 0. */\nstatic const {kind} \
+            "\n/* The remaining results of {name}, and their number; after them it returns 0. */\nstatic const {kind} \
              *penfuzz_{of};\nstatic unsigned penfuzz_n_{of};\n"
         );
         (state, kind, none, format!("return penfuzz_n_{of} ? penfuzz_n_{of}--, *penfuzz_{of}++ : 0;"))

@@ -14,7 +14,7 @@ PENFUZZ_HELPER int penfuzz_fork(void)
   return 1;
 }
 
-/* How the child ended, as waitpid() gives it. */
+/* Waits for the child and returns its status as waitpid() does. */
 PENFUZZ_HELPER int penfuzz_wait(void)
 {
   int status = 0;

@@ -120,7 +120,7 @@ impl Project<'_> {
         let words = |all: &[String]| -> String { all.iter().flat_map(|o| [" ".to_owned(), word(o)]).collect() };
         let languages = if self.plan.is_cxx { "C CXX" } else { "C" };
         let mut out = format!(
-            "# For add_subdirectory(tests) behind enable_testing(): the emitted tests.\nenable_language({languages})\n"
+            "# For add_subdirectory(tests) after enable_testing(): the emitted tests.\nenable_language({languages})\n"
         );
         if let Some(root) = &self.root {
             let _ = writeln!(out, "set({ROOT} \"{}\")", escaped(root));

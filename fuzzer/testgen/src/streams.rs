@@ -27,7 +27,10 @@ pub(super) fn entry(report: &Report, parameters: &str) -> String {
     }
     let linkage = if is_cxx_program(report) { "extern \"C\" " } else { "" };
     let again = if is_cxx_program(report) { String::new() } else { format!("int __wrap_main({parameters});\n\n") };
-    format!("/* The linker makes the process begin here. */\n{again}{linkage}int __wrap_main({parameters})")
+    format!(
+        "/* Called instead of the program's own main (-Wl,--wrap=main). */\n{again}{linkage}int \
+         __wrap_main({parameters})"
+    )
 }
 
 /// The declaration of the `main` under test.
@@ -75,7 +78,7 @@ pub(super) fn helpers(report: &Report) -> String {
 
 /// Runs in a child process before anything is read. A program with children includes the header that declares `dup2`.
 const INPUT: &str = "
-/* Makes standard input this text. */
+/* Replaces standard input by this text. */
 static void penfuzz_input(const char *text, unsigned n)
 {
   FILE *file = tmpfile();
@@ -86,7 +89,7 @@ static void penfuzz_input(const char *text, unsigned n)
 ";
 
 const STREAM: &str = "
-/* A temporary file of this text, at its start. */
+/* Returns a temporary file with this text, positioned at its start. */
 static FILE *penfuzz_stream(const char *text, unsigned n)
 {
   FILE *file = tmpfile();
@@ -97,7 +100,7 @@ static FILE *penfuzz_stream(const char *text, unsigned n)
 ";
 
 const FILE: &str = "
-/* Makes a temporary file of this text, and writes its name. */
+/* Creates a temporary file with this text, and stores its name in `name`. */
 static char *penfuzz_file(char *name, const char *text, unsigned n)
 {
   FILE *file = tmpfile();

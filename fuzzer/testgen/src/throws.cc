@@ -1,4 +1,4 @@
-/* `new T[n]` of too many bytes: some compilers pass the largest size, whose allocation fails; others throw at once. */
+/* `new T[n]` of too many bytes: some compilers request the largest size, which fails; some throw at once. */
 static int penfuzz_same_exception(const char *thrown, const char *expected)
 {
   return !strcmp(expected, "St9bad_alloc") && !strcmp(thrown, "St20bad_array_new_length");

@@ -20,7 +20,7 @@ PENFUZZ_HELPER unsigned long long penfuzz_place(unsigned long long bits, unsigne
   return bits & sign ? sign - 1 - (bits - sign) : sign + bits;
 }
 
-/* Are two places at most PENFUZZ_ULP apart, and both or none that of an infinity? */
+/* Returns whether two places differ by at most PENFUZZ_ULP. An infinity is near only to itself. */
 PENFUZZ_HELPER int penfuzz_near(unsigned long long a, unsigned long long b, int infinite)
 {
   return a == b || (!infinite && (a > b ? a - b : b - a) <= PENFUZZ_ULP);

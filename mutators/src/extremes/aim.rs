@@ -363,7 +363,8 @@ mod tests {
             let mut known = Known { aim: &whole, up_to, is_alternating };
             let tried = (0..40).map(|_| {
                 let mut aim = predicted_windows();
-                let is_right = aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("nothing ends the search");
+                let is_right =
+                    aim.confirm(&mut known, &mut rng, (0, u64::MAX)).expect("the function never stops the search");
                 is_right.then_some((aim.frame.points(), aim.expected))
             });
             tried.flatten().collect::<Vec<_>>()
@@ -375,7 +376,7 @@ mod tests {
             .iter()
             .filter(|(points, expected)| (16e6..whole.frame.points()).contains(points) && *expected <= whole.expected);
         assert!(half.len() > 20 && narrower.count() > half.len() * 3 / 4, "{half:?}");
-        assert!(confirmed(1000, false).is_empty(), "too little of it is known");
+        assert!(confirmed(1000, false).is_empty(), "a window with few correct predictions is not confirmed");
         let mixed = confirmed(i64::MAX, true);
         let is_whole = |a: &&(f64, f64)| a.0 >= whole.frame.points();
         assert!(mixed.len() > 15 && mixed.iter().filter(is_whole).count() > mixed.len() / 2, "{mixed:?}");

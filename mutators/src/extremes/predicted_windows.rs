@@ -375,7 +375,7 @@ mod tests {
         let first = |places: &Places| places.0[0].1;
         assert_eq!((first(&known.best), first(&known.reach)), (lucky, hilly), "{known:?}");
         known.remember(Points::Neighbours, &window(1 << 52, 0.5, FixedError { error: 0.0, deviation: f64::INFINITY }));
-        assert_eq!(first(&known.reach), hilly, "what is not known is no place: {known:?}");
+        assert_eq!(first(&known.reach), hilly, "an infinite expectation is not remembered: {known:?}");
         assert!((known.reach.0[0].0 - 0.85).abs() < 0.01, "half of the weight, and three deviations: {known:?}");
     }
 
@@ -407,7 +407,11 @@ mod tests {
             known.wait(window(at, 0.5, fixed), Proposal::New);
         }
         known.note_tried(Points::Neighbours, dud, 5.0, 0);
-        assert_eq!((known.best.0.len(), known.waiting.len()), (2, 2), "that may be bad luck");
+        assert_eq!(
+            (known.best.0.len(), known.waiting.len()),
+            (2, 2),
+            "one window without points does not reject its area"
+        );
         known.note_tried(Points::Neighbours, dud + 1, 5.0, 0);
         assert!(known.is_rejected(Points::Neighbours, dud) && !known.is_rejected(Points::Neighbours, other));
         let left = |places: &Places| places.0.iter().all(|p| p.1 == other);

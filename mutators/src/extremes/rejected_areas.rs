@@ -66,7 +66,7 @@ mod tests {
         for area in 10..50 {
             rejected_areas.note([area, 5], 1.0, 0);
         }
-        assert!(rejected_areas.has([51, 5]), "no part of the large area had anything");
+        assert!(rejected_areas.has([51, 5]), "no point was found in the large area");
         assert!(!rejected_areas.has([51, 0]), "in this one something was found");
     }
 }

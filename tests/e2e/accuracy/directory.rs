@@ -50,7 +50,7 @@ fn second_of(dir: &Dir) -> Value {
 }
 
 #[test]
-fn what_was_found_survives_a_kill() {
+fn finds_survive_a_kill() {
     let (dir, wide) = (Dir::new(), own("cubic_wide"));
     let target = crate::support::fixture("accuracy.c");
     let command = dir.penfuzz("accuracy").arg(target).args("-f cubic -o out --max-time 60s --reference").arg(&wide);
@@ -105,7 +105,7 @@ fn a_directory_is_for_one_comparison() {
     let (dir, wide) = (Dir::new(), own("cubic_wide"));
     into_out(&dir, &wide, &["--max-evals", "1000"], 0);
     let other = own("same");
-    into_out(&dir, &other, &["--max-evals", "1000"], 1).says("holds runs on another comparison");
+    into_out(&dir, &other, &["--max-evals", "1000"], 1).says("contains runs of a different comparison");
     into_out(&dir, &wide, &["--max-evals", "1000", "--arg", "x: 1..2"], 1).says("give another -o");
     let plot = dir.path("out/plot.svg");
     let plot = plot.to_str().expect("a path");
@@ -113,11 +113,11 @@ fn a_directory_is_for_one_comparison() {
     fs::create_dir(dir.path("foreign")).expect("it is new");
     dir.file("foreign/notes.txt", "precious");
     let into_foreign = ["--reference", &wide, "-o", "foreign"];
-    accuracy(&dir, "cubic", &into_foreign, 1).says("holds files of something else");
+    accuracy(&dir, "cubic", &into_foreign, 1).says("contains files that penfuzz did not write");
     dir.file("file", "");
     accuracy(&dir, "cubic", &["--reference", &wide, "-o", "file"], 1).says("file");
     dir.file("out/seed-0/run.json", "{\"schema\":1,");
-    into_out(&dir, &wide, &["--max-evals", "1000"], 0).says("is damaged and now called");
+    into_out(&dir, &wide, &["--max-evals", "1000"], 0).says("is damaged and was renamed to");
 }
 
 /// Errors that were found in another version of the function are not reported for this one.

@@ -18,11 +18,17 @@ fn the_map_is_of_called_functions_with_scope_calls() {
         dir.penfuzz(options).arg("x: 0.5..4").args(scope)
     };
     let usual = with("").exits(0);
-    usual.expect(usual.stdout.contains("--scope calls counts those of called functions"), "where there is more to see");
+    usual.expect(
+        usual.stdout.contains("--scope calls also counts those of called functions"),
+        "where there is more to see",
+    );
     let none = dir.penfuzz("differ wrapped.c:wrapper wrapped.c:wrapper --max-evals 2000").exits(0);
     none.expect(!none.stdout.contains("one set of branches"), "nothing was found, so there is no set");
     let map = with("--scope calls").exits(0);
-    map.expect(map.stdout.contains("worst of each set of branches, of 3:"), "three ways through the called function");
+    map.expect(
+        map.stdout.contains("worst input of each of 3 sets of branches:"),
+        "three ways through the called function",
+    );
     let answer = json(&with("--scope calls --json").exits(0));
     let regions = answer["regions"].as_array().expect("a list");
     let branches = |region: &serde_json::Value| region["branches"].as_array().map_or(0, Vec::len);

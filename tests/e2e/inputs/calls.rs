@@ -108,7 +108,7 @@ fn a_controller_behind_its_initialiser() {
     has(&text, "pid_step(0, ");
     has(&text, "\"s->integral\", in1_s.integral");
     let shown = dir.penfuzz("functions pid.c -f pid_step --init pid_init --calls 8").exits(0);
-    shows(&shown, "s: pid_state_t, made by pid_init");
+    shows(&shown, "s: pid_state_t, constructed by pid_init");
     shows(&dir.penfuzz("functions pid.c -f pid_step").exits(0), "initialisers: pid_init (--init pid_init)");
 }
 
@@ -165,7 +165,10 @@ fn an_opaque_handle_comes_from_the_function_that_makes_it() {
     dir.file("user.c", USER);
     let text = complete(&dir, "user.c", "--with stack.c -f drain", "drain");
     has(&text, "struct stack *in1_s = penfuzz_stack_new(in0_1_capacity);");
-    shows(&dir.penfuzz("functions user.c --with stack.c -f drain").exits(0), "s: struct stack, made by stack_new");
+    shows(
+        &dir.penfuzz("functions user.c --with stack.c -f drain").exits(0),
+        "s: struct stack, constructed by stack_new",
+    );
 }
 
 #[test]
@@ -283,7 +286,7 @@ fn commands_on_a_campaign_use_its_calls() {
 }
 
 #[test]
-fn what_cannot_be_called_is_refused_in_one_line() {
+fn invalid_calls_and_constructors_are_refused_in_one_line() {
     let dir = Dir::new();
     dir.file("ring.c", format!("{RING}int other(double x) {{ return x > 1; }}"));
     for (arguments, message) in [
@@ -292,7 +295,7 @@ fn what_cannot_be_called_is_refused_in_one_line() {
         ("--init nosuch", "--init: there is no function `nosuch`; it has"),
         (
             "--init other",
-            "--init: `int other(double x)` makes no object that `int ring_put(struct ring * r, int x)` takes",
+            "--init: `int other(double x)` constructs no object that `int ring_put(struct ring * r, int x)` takes",
         ),
     ] {
         let run = dir.fuzz("ring.c", &format!("-f ring_put {arguments}")).exits(2);

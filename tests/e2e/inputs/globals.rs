@@ -213,7 +213,7 @@ int step(void)
 }
 
 #[test]
-fn what_is_no_input_is_refused_in_one_line() {
+fn unusable_globals_are_refused_in_one_line() {
     let dir = Dir::new();
     dir.file("model.c", MODEL);
     dir.file("main.c", "int mode; int main(void) { return mode > 3; }");

@@ -70,7 +70,7 @@ fn a_loop_behind_a_condition_that_no_call_meets() {
 }
 
 #[test]
-fn what_calls_touch_counts_more_than_the_loops() {
+fn accesses_of_calls_take_precedence_over_loops() {
     assert_eq!(size(&report("more"), "a"), "2*n + 1, found by calls");
 }
 

@@ -241,7 +241,7 @@ fn an_access_behind_a_declared_size_is_a_crash() {
     let dir = Dir::new();
     dir.file("three.c", "int three(const int a[3], int i) { if (i >= 0 && i <= 3 && a[i] == 5) return 1; return 0; }");
     let run = dir.fuzz("three.c", "--max-evals 20000 --seed 1").exits(3);
-    run.expect(run.stdout.contains("behind the end of `a` (3 elements, declared)"), "the array and its size");
+    run.expect(run.stdout.contains("after the end of `a` (3 elements, declared)"), "the array and its size");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_size_behind_a_macro_is_declared() {
                 int f(const int a[ALL]) { if (a[ALL] == 5) return 1; return 0; }\n";
     dir.file("f.c", text);
     let run = dir.fuzz("f.c", "--max-evals 20000 --seed 1").exits(3);
-    run.expect(run.stdout.contains("behind the end of `a` (7 elements, declared)"), "the array and its size");
+    run.expect(run.stdout.contains("after the end of `a` (7 elements, declared)"), "the array and its size");
 }
 
 /// Sizes are stored with the campaign. Otherwise each of its processes would determine them again, and an interruption

@@ -110,7 +110,7 @@ fn an_access_behind_a_vector_is_a_crash() {
     dir.file("f.cpp", source);
     let run = dir.fuzz("f.cpp", "--max-evals 2000 --seed 1 -f _Z4lastRKSt6vectorIiSaIiEE").run();
     let report = dir.report("out");
-    let is_behind = report.crashes.iter().any(|c| c.reason.contains("behind the end of `v.data()`"));
+    let is_behind = report.crashes.iter().any(|c| c.reason.contains("after the end of `v.data()`"));
     run.expect(is_behind, &format!("a crash behind the end, not {:?}", report.crashes));
 }
 

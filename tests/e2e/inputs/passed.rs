@@ -34,7 +34,7 @@ void fill(double *v, int n)
 ";
 
 #[test]
-fn what_another_unit_reads_is_an_input() {
+fn memory_read_by_another_unit_is_an_input() {
     let dir = Dir::new();
     dir.file("caller.c", CALLER);
     dir.file("callees.c", CALLEES);
@@ -67,7 +67,7 @@ int by_library(char *s, double *v, double *w, double x, double *whole)
 ";
 
 #[test]
-fn what_the_c_library_reads_is_an_input() {
+fn memory_read_by_the_c_library_is_an_input() {
     let dir = Dir::new();
     dir.file("library.c", LIBRARY);
     let run = dir.fuzz("library.c", "--max-evals 100000 --seed 1").exits(0);

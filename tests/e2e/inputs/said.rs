@@ -72,7 +72,7 @@ fn an_access_outside_a_given_size_is_a_crash() {
     let run = fuzz(&dir, source, &["a: array[10]"]).exits(3);
     let report = dir.report("out");
     run.expect(report.crashes.len() == 1, "a[10] is outside");
-    run.expect(report.crashes[0].reason.contains("behind the end of `a` (10 elements, given)"), "the size is named");
+    run.expect(report.crashes[0].reason.contains("after the end of `a` (10 elements, given)"), "the size is named");
     fuzz(&dir, source, &["a: array[11]"]).arg("--fresh").exits(0);
 }
 
@@ -157,7 +157,7 @@ fn a_target_of_a_suite_has_statements() {
 }
 
 #[test]
-fn what_does_not_fit_is_one_line_and_exit_status_2() {
+fn invalid_constraints_print_one_line_and_exit_with_2() {
     let dir = Dir::new();
     let wrong = |source: &str, said: &str, wanted: &[&str]| {
         let run = fuzz(&dir, source, &[said]).exits(2);
@@ -170,9 +170,9 @@ fn what_does_not_fit_is_one_line_and_exit_status_2() {
     wrong(CLAMPED, "y: 0..1", &["has no argument `y`", "x"]);
     wrong("double f(double speed) { return speed > 1; }", "sped: 0..1", &["did you mean speed?"]);
     wrong(CLAMPED, "n: 5..1", &["`5..1` has no value"]);
-    wrong(CLAMPED, "n: 0.5..1", &["`n` is an integer, and 0.5 is none"]);
+    wrong(CLAMPED, "n: 0.5..1", &["`n` is an integer, and 0.5 is not"]);
     wrong(CLAMPED, "x: array[3]", &["`x` is a number"]);
-    wrong(SUM, "a: array[k]", &["`k`, which is no integer argument", "it has n"]);
+    wrong(SUM, "a: array[k]", &["`k`, which is not an integer argument", "it has n"]);
     wrong(SUM, "a: string[..8]", &["`a` is no string"]);
     wrong(SUM, "a: list", &["`list` is no domain", "array[n*m]", "finite"]);
     wrong(SUM, "a", &["write NAME: DOMAIN"]);

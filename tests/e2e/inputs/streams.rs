@@ -151,7 +151,7 @@ fn a_file_that_the_user_names() {
     complete("files.c", "-f hidden --arg path:file[..64]");
     let dir = Dir::new();
     let refused = dir.fuzz(fixture("files.c"), "-f hidden --arg n:file[..9]").exits(2);
-    refused.expect(refused.stderr.contains("`n` is no name of a file"), "one line that says why");
+    refused.expect(refused.stderr.contains("`n` is not a file name"), "one line that says why");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn standard_input_without_its_stream() {
 }
 
 #[test]
-fn what_is_read_is_listed() {
+fn functions_lists_streams_and_files() {
     let dir = Dir::new();
     let listed = |file: &str, function: &str| {
         let file = fixture(file);

@@ -81,7 +81,7 @@ const GUARDS: [(u32, &str, &str); 8] = [
 ];
 
 #[test]
-fn what_no_execution_takes_is_proved_by_two_solvers() {
+fn unreachable_branches_are_proved_by_two_solvers() {
     let Some(solvers) = solvers() else { return };
     for function in ["integers", "floats"] {
         let dir = Dir::new();
@@ -140,7 +140,7 @@ fn the_payload_of_a_computed_nan_is_that_of_an_operand() {
 }
 
 #[test]
-fn what_compilers_may_exploit_is_not_proved_unless_it_is_defined() {
+fn undefined_overflow_is_no_proof_unless_it_wraps() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
     let report = prove(&dir, "overflow", "", Path::new(&solvers));

@@ -46,7 +46,7 @@ fn a_project_with_a_queue_is_no_campaign() {
     let before = tree(&dir.path("out"));
     for more in ["", "--fresh", "--cores 0"] {
         let run = dir.fuzz(fixture("floats.c"), more).exits(1);
-        run.says("out holds files of something else; give a new or an empty directory as -o");
+        run.says("out contains files that penfuzz did not write; give a new or an empty directory as -o");
         run.expect(run.stderr.lines().count() == 1, "one line");
         run.expect(tree(&dir.path("out")) == before, "the project as it was, and nothing new");
         run.expect(!dir.path("out.old1").exists(), "nothing moved aside");
@@ -61,7 +61,7 @@ fn an_instance_of_afl_is_no_campaign() {
     }
     let before = tree(&dir.path("out"));
     let run = dir.fuzz(fixture("floats.c"), "").exits(1);
-    run.says("out holds files of something else");
+    run.says("out contains files that penfuzz did not write");
     run.expect(tree(&dir.path("out")) == before, "the instance as it was");
 }
 
@@ -74,7 +74,7 @@ fn an_experiment_and_a_suite_are_no_campaigns() {
     for name in ["experiment", "suite"] {
         let before = tree(&dir.path(name));
         let run = dir.penfuzz("--max-evals 9 -o").arg(name).arg(fixture("floats.c")).exits(1);
-        run.says("holds files of something else");
+        run.says("contains files that penfuzz did not write");
         run.expect(tree(&dir.path(name)) == before, "the directory as it was");
     }
     let suite = dir.file(
@@ -83,7 +83,7 @@ fn an_experiment_and_a_suite_are_no_campaigns() {
     );
     dir.file("other/suite.json", "mine");
     let run = dir.penfuzz("suite -o other").arg(suite).exits(1);
-    run.says("other holds files of something else");
+    run.says("other contains files that penfuzz did not write");
     run.expect(dir.files("other")["suite.json"] == b"mine", "the file as it was");
 }
 
@@ -208,7 +208,7 @@ fn a_name_that_is_no_text_is_refused_before_anything_is_written() {
     let dir = Dir::new();
     let name = OsStr::from_bytes(b"out\xff");
     let run = dir.penfuzz("--max-evals 9 -o").arg(name).arg(fixture("floats.c")).exits(1);
-    run.says("is no name in UTF-8; give another -o");
+    run.says("is not a UTF-8 name; give another -o");
     run.expect(run.stderr.lines().count() == 1, "one line");
     run.expect(!dir.path(name).exists(), "nothing is written");
 }

@@ -128,7 +128,7 @@ fn strangers_at_the_port_neither_take_part_nor_keep_others_away() {
         connect().write_all(nonsense).expect("bytes can be sent");
     }
     let mut other = farm(&dir, "x", "--remote-broker localhost:17782 --broker-secret theirs").start();
-    other.until_said("is its --broker-secret the same?");
+    other.until_said("check that its --broker-secret is the same");
     first.until_said("it has another --broker-secret");
     let mut second = farm(&dir, "b", "--remote-broker localhost:17782 --broker-secret ours").start();
     second.until("a link", || is_linked(&dir, "b"));

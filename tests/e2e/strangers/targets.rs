@@ -36,7 +36,7 @@ fn a_target_opens_no_socket_unless_it_is_allowed_to() {
 }
 
 #[test]
-fn what_a_campaign_allows_is_in_its_manifest() {
+fn manifest_has_the_allowed_operations() {
     let dir = Dir::new();
     let target = source(&dir, OPENS_A_SOCKET);
     dir.fuzz(&target, "--max-evals 100 --allow network").exits(0);

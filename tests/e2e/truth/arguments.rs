@@ -45,7 +45,7 @@ const THIRD: &str = "int third(const double p[1], double *out) {
 fn an_element_behind_an_argument_is_not_another_argument() {
     let dir = Dir::new();
     let (run, report) = campaign(&dir, THIRD, "", 3);
-    let crash = only_crash(&run, &report, "behind the end of `*p`");
+    let crash = only_crash(&run, &report, "after the end of `*p`");
     run.expect(crash.place.contains("third"), "the function");
     run.expect(taken_by_tests(&report) == (1, 4), "only *p < 1 has a test");
     expect_replay(&dir, crash);
@@ -90,7 +90,7 @@ int fill(int n, struct three *s) {
 }
 ";
     let (run, report) = campaign(&dir, source, "", 3);
-    only_crash(&run, &report, "behind the end of `*s`");
+    only_crash(&run, &report, "after the end of `*s`");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn the_need_of_an_undefined_symbol_is_an_end_with_its_name() {
         ("reads", "table", "uses `table`, which is not defined"),
     ] {
         let run = dir.fuzz("open.c", "--fresh --max-evals 20000 -f").arg(function).exits(3);
-        run.says(&format!("penfuzz: not defined: {name}; an evaluation ends where it needs it."));
+        run.says(&format!("penfuzz: not defined: {name}; an evaluation that uses it ends there."));
         let report = tests_pass(&dir, &run, "out");
         run.expect(report.undefined == [name], &format!("`undefined` in report.json is {:?}", report.undefined));
         let [crash] = &report.crashes[..] else { panic!("one place: {:?}", report.crashes) };
@@ -140,7 +140,7 @@ fn a_crash_is_replayed_from_its_campaign() {
     // The replay uses the current source.
     dir.file("user.c", "int user(int n) { return n == 77; }\n");
     dir.penfuzz("replay").arg(dir.path("out").join(&crash)).exits(0);
-    dir.penfuzz("replay user.c").exits(2).says("is no input of a campaign");
+    dir.penfuzz("replay user.c").exits(2).says("is not an input of a campaign");
 }
 
 /// The function calls a hook with an invalid pointer.

@@ -22,7 +22,7 @@ fn a_static_function_is_chosen_by_its_file() {
                      int b(int n) { return twice(n); }\n",
     );
     let run = dir.penfuzz("a.c --with b.c -o out -f twice").exits(1);
-    run.says("give one by FILE:NAME");
+    run.says("identify one by FILE:NAME");
     for (choice, branches) in [("a.c:twice", 2), ("b.c:twice", 4)] {
         let run = dir.penfuzz("a.c --with b.c --fresh -o out --max-evals 1000 -f").arg(choice).run();
         run.expect(run.status.success(), "a campaign");
@@ -43,7 +43,7 @@ fn a_static_function_of_a_header_is_one() {
 }
 
 #[test]
-fn what_is_not_supported_is_named_with_its_type_and_why() {
+fn unsupported_parameters_are_listed_with_type_and_reason() {
     let dir = Dir::new();
     let source = "#include <stdarg.h>
 struct unknown;
@@ -55,7 +55,7 @@ int none(void) { return 1; }
     dir.file("types.c", source);
     for (function, text) in [
         ("list", "(a list of arguments)"),
-        ("hidden", "`u` has type `struct unknown *` (what it points to has no definition in the target)"),
+        ("hidden", "`u` has type `struct unknown *` (the type that it points to has no definition in the target)"),
         ("many", "has type `...` (the number of arguments is not fixed)"),
         ("none", "`int none(void)` takes no arguments"),
     ] {

@@ -167,7 +167,7 @@ int leaking(unsigned n, unsigned which)
 ";
 
 #[test]
-fn what_evaluations_allocate_is_freed() {
+fn memory_allocated_by_evaluations_is_freed() {
     let dir = Dir::new();
     dir.file("leaking.c", LEAKING);
     let run = dir.fuzz("leaking.c", "--max-evals 20000 --seed 1").exits(0);

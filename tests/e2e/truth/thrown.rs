@@ -68,7 +68,7 @@ fn another_type_is_a_failed_check() {
 /// Destructors run, and the exception is destroyed, so nothing of it remains in the next evaluation. The counter is in
 /// another library, which is not restored.
 #[test]
-fn what_is_thrown_is_destroyed() {
+fn thrown_exceptions_are_destroyed() {
     let dir = Dir::new();
     dir.file("live.c", "int live(int more) { static int n; return n += more; }\n");
     dir.other(Command::new("gcc").args(["-shared", "-fPIC", "live.c", "-o", "liblive.so"]));

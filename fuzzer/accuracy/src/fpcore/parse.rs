@@ -35,7 +35,7 @@ pub fn cores(text: &str) -> Parsed<Vec<Item>> {
                 continue;
             }
             ')' | ']' => {
-                let list = stack.pop().filter(|_| !stack.is_empty()).ok_or("has a closing parenthesis too many")?;
+                let list = stack.pop().filter(|_| !stack.is_empty()).ok_or("has an unmatched closing parenthesis")?;
                 Item::List(list)
             }
             '"' => Item::Text(chars.by_ref().take_while(|c| *c != '"').collect()),
@@ -47,12 +47,12 @@ pub fn cores(text: &str) -> Parsed<Vec<Item>> {
                 Item::Atom(atom)
             }
         };
-        stack.last_mut().ok_or("has a closing parenthesis too many")?.push(item);
+        stack.last_mut().ok_or("has an unmatched closing parenthesis")?.push(item);
     }
     let all = stack.pop().filter(|_| stack.is_empty()).ok_or("ends within a list")?;
     let is_core = |i: &Item| matches!(i, Item::List(l) if l.first() == Some(&Item::Atom("FPCore".to_owned())));
     if all.is_empty() || !all.iter().all(is_core) {
-        return Err("is no file of (FPCore …)".to_owned());
+        return Err("is not a file of (FPCore …)".to_owned());
     }
     Ok(all)
 }
@@ -173,12 +173,12 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
         Item::Atom(a) if scope.contains(a) => return Ok(Expr::Variable(a.clone())),
         Item::Atom(a) if is_number(a) => return Ok(Expr::Number(a.clone())),
         Item::Atom(a) if constants::c_text(a).is_some() => return Ok(Expr::Constant(a.clone())),
-        Item::Atom(a) => return Err(format!("has `{a}`, which is no variable, decimal number or constant")),
+        Item::Atom(a) => return Err(format!("has `{a}`, which is not a variable, decimal number or constant")),
         Item::Text(_) => return Err("has a string within an expression".to_owned()),
         Item::List(list) => list,
     };
     let Some((Item::Atom(head), rest)) = list.split_first() else {
-        return Err("has an expression that begins with no operation".to_owned());
+        return Err("has an expression without an operation".to_owned());
     };
     match (head.as_str(), rest) {
         ("if", [c, a, b]) => Ok(Expr::If(Box::new([expr(c, scope)?, expr(a, scope)?, expr(b, scope)?]))),

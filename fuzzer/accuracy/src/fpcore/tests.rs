@@ -16,7 +16,7 @@ fn unsupported_features_are_named() {
         ("(FPCore (x) :spec (frobnicate x) x)", "(in :spec)"),
         ("(FPCore () 1)", "without arguments"),
         ("(FPCore (x) (+ x 1)", "ends within a list"),
-        ("(+ 1 2)", "no file of (FPCore"),
+        ("(+ 1 2)", "not a file of (FPCore"),
     ] {
         let why = one(text).expect_err(text);
         assert!(why.contains(word), "{text}: {why}");

@@ -151,7 +151,8 @@ pub fn connect(address: &str, links: &Links) {
             }
             Err(e) if matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::UnexpectedEof) => {
                 links.warn(&format!(
-                    "the broker at {address} refuses the connection: is its --broker-secret the same? It is tried again"
+                    "the broker at {address} refuses the connection; check that its --broker-secret is the same; \
+                     trying again"
                 ));
             }
             Err(_) => {}
@@ -177,7 +178,7 @@ pub fn accept(listener: &TcpListener, links: &Arc<Links>) {
             match link {
                 Ok(link) => serve(link, from.ip(), &links),
                 Err(e) if e.kind() == ErrorKind::PermissionDenied => links.warn(&format!(
-                    "a connection from {} is refused: it has another --broker-secret, or is no penfuzz",
+                    "a connection from {} is refused: it has another --broker-secret, or is not penfuzz",
                     from.ip()
                 )),
                 Err(_) => {}

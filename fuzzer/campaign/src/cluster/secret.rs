@@ -63,7 +63,7 @@ impl Secret {
         let cannot = |e| failed(path, "cannot be read as the secret of the farm", e);
         let file = foreign::open(path).map_err(cannot)?;
         if file.metadata().map_err(cannot)?.mode() & 0o077 != 0 {
-            return Err(at(path, "can be read or written by other users, so it is no secret: chmod 600 it"));
+            return Err(at(path, "can be read or written by other users, so it is not secret; run chmod 600 on it"));
         }
         let bytes = foreign::read_all(&file, LENGTH.1).map_err(cannot)?;
         let bytes = bytes.trim_ascii_end();

@@ -103,7 +103,7 @@ impl Merger {
             }
             (None, None) => {
                 return Err(Error::new(
-                    "none of the directories is that of a campaign; say with --target what the inputs are for",
+                    "none of the directories is that of a campaign; name the target of the inputs with --target",
                 ));
             }
         };

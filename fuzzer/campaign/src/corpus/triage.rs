@@ -73,7 +73,7 @@ pub fn run(dir: &Path, is_trusted: bool) -> Result<Triage, Error> {
             let change = session.change_since(manifest);
             (Some(session), change)
         }
-        Err(e) => (None, Some(format!("nothing is run again and no arguments are shown: {e}"))),
+        Err(e) => (None, Some(format!("inputs are not run again and arguments are not shown: {e}"))),
     };
     let mut session = session.filter(|_| !inputs.is_empty());
     if let Some(session) = &mut session {
@@ -135,8 +135,8 @@ fn unknown(input: &Input) -> Fault {
     Fault {
         kind: if is_hang { FaultKind::Hang } else { FaultKind::Crash },
         key: 0,
-        reason: "not noted".to_owned(),
-        place: "a place that is not known".to_owned(),
+        reason: "not recorded".to_owned(),
+        place: "an unknown place".to_owned(),
         stack: Vec::new(),
         is_cheap: true,
         is_out_of_fuel: false,

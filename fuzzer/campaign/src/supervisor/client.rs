@@ -277,9 +277,8 @@ impl Client {
         if self.idle >= IDLE {
             self.has_ended = true;
             return Ok(Event::Failed(Error::new(
-                "one worker after the other ends without a new evaluation, \
-                 because inputs of the campaign leave much memory behind or take as long as `--timeout`; \
-                 give more of both",
+                "workers end one after another without a new evaluation, because inputs of the campaign leak much \
+                 memory or take as long as `--timeout`; raise --memory-limit and --timeout",
             )));
         }
         self.start(options, begun).map(|()| Event::Nothing)
@@ -303,7 +302,7 @@ impl Client {
             self.has_ended = true;
             let how = signal_name(killed.signal);
             return Ok(Event::Failed(Error::new(format!(
-                "one worker after the other is killed ({how}), without a new evaluation; giving up"
+                "workers are killed one after another ({how}) without a new evaluation; giving up"
             ))));
         }
         let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
@@ -384,7 +383,7 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
 /// The error for a target that ends the process in its constructors, by `signal`, or by an exit if it is 0.
 pub(super) fn died_loading(options: &Options, signal: i32) -> Error {
     Error::new(format!(
-        "{} ends the process while it is being loaded ({}), before any function is called: look at its constructors",
+        "{} ends the process while it is being loaded ({}), before any function is called; check its constructors",
         options.settings.target.display(),
         if signal == 0 { "exit".to_owned() } else { signal_name(signal) }
     ))

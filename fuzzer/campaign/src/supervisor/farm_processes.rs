@@ -254,7 +254,8 @@ impl FarmProcesses {
 
     fn no_report(&self, signal: i32) -> Error {
         Error::new(format!(
-            "the process that writes the report was killed ({}); what was found is in {}, and the same command goes on",
+            "the process that writes the report was killed ({}); the finds are in {}, and the same command resumes \
+             the campaign",
             signal_name(signal),
             self.dir.display()
         ))
@@ -298,9 +299,9 @@ fn read_secret(options: &Options) -> Result<Secret, Error> {
     match &options.run.farm {
         Farm { secret: Some(path), .. } => Secret::read(path),
         farm if farm.is_connected() && !farm.insecure => Err(Error::new(
-            "machines are connected with a common secret only: make one with `openssl rand -hex 32 > FILE; \
-             chmod 600 FILE`, copy it to all of them, and give --broker-secret FILE everywhere; \
-             --insecure does without, for a network where nobody else is",
+            "machines connect only with a common secret: create one with `openssl rand -hex 32 > FILE; chmod 600 \
+             FILE`, copy it to all of them, and give --broker-secret FILE on each; --insecure connects without one, \
+             for private networks only",
         )),
         _ => Ok(Secret::none()),
     }

@@ -172,8 +172,8 @@ impl<'a> Supervisor<'a> {
     fn interrupted_twice(&self) -> Error {
         let dir = self.display.dir().map_or_else(String::new, |dir| format!(" in {}", dir.display()));
         Error::new(format!(
-            "interrupted twice, so the last report is not written; what is on the disk{dir} is kept, and the same \
-             command goes on with it"
+            "interrupted twice, so the last report is not written; the files on disk{dir} are kept, and the same \
+             command resumes the campaign"
         ))
     }
 
@@ -215,7 +215,7 @@ impl<'a> Supervisor<'a> {
                 self.failure.get_or_insert_with(|| {
                     Error::new(format!(
                         "{} did not end in time and was killed; \
-                         what it had written is kept, and the same command goes on",
+                         the files that it has written are kept, and the same command resumes the campaign",
                         client.place.name()
                     ))
                 });

@@ -212,7 +212,7 @@ impl Folder {
     fn report(&mut self, e: &io::Error, batch: &mut Batch) {
         if !is_gone(e) && !core::mem::replace(&mut self.reported, true) {
             let path = self.place.path.display();
-            batch.messages.push(format!("{path} cannot be imported from in full: {}; trying again", plain(e)));
+            batch.messages.push(format!("cannot import all inputs of {path}: {}; trying again", plain(e)));
         }
     }
 }

@@ -57,13 +57,9 @@ impl Importer {
         for dir in dirs {
             match dir.metadata() {
                 Ok(about) if about.is_dir() => {}
-                Ok(_) => return Err(at(dir, "is no directory; give the corpus of another fuzzer as --sync")),
+                Ok(_) => return Err(at(dir, "is not a directory; give the corpus of another fuzzer as --sync")),
                 Err(e) => {
-                    messages.push(format!(
-                        "{} cannot be imported from yet: {}; trying again",
-                        dir.display(),
-                        plain(&e)
-                    ));
+                    messages.push(format!("cannot import from {} yet: {}; trying again", dir.display(), plain(&e)));
                 }
             }
         }
@@ -106,7 +102,7 @@ impl Importer {
         if let Some(path) = batch.too_long.filter(|_| !self.reported_long) {
             self.reported_long = true;
             self.messages.push(format!(
-                "{} is longer than 1 MiB and not imported; the next ones are left out silently",
+                "{} is longer than 1 MiB and not imported; further ones are skipped without a message",
                 path.display()
             ));
         }

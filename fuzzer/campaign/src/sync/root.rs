@@ -105,7 +105,7 @@ impl Root {
             Err(e) => {
                 if !core::mem::replace(&mut self.is_missing, true) {
                     let path = self.path.display();
-                    messages.push(format!("{path} cannot be imported from any more: {}; trying again", plain(&e)));
+                    messages.push(format!("cannot import from {path} any more: {}; trying again", plain(&e)));
                 }
                 return Vec::new();
             }

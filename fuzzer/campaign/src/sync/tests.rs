@@ -232,7 +232,7 @@ fn blocking_files_are_not_opened() {
 fn a_directory_may_come_later() {
     let mut scene = Scene::new();
     let mut importer = scene.importer("sync", "own");
-    assert!(importer.messages()[0].contains("cannot be imported from yet"));
+    assert!(importer.messages()[0].contains("cannot import from"));
     assert_eq!(scene.contents(&mut importer), [""; 0]);
     scene.file("sync/a/queue/id:000000", b"1");
     assert_eq!(scene.contents(&mut importer), ["1"]);
@@ -260,7 +260,7 @@ fn a_file_is_no_directory() {
     let scene = Scene::new();
     let path = scene.file("a", b"1");
     let error = Importer::new(&[path], &scene.path("own")).unwrap_err().to_string();
-    assert!(error.contains("is no directory"), "{error}");
+    assert!(error.contains("is not a directory"), "{error}");
 }
 
 #[test]

@@ -196,10 +196,10 @@ fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Response) -> Option<Vec
     let answer = match parsed.parse(request) {
         Ok(httparse::Status::Partial) if request.len() < REQUEST => return None,
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => too_long(),
-        Err(_) => Response::sentence(400, "this is no request of HTTP"),
+        Err(_) => Response::sentence(400, "this is not an HTTP request"),
         Ok(httparse::Status::Complete(_)) => match parsed.method {
             Some("GET" | "HEAD") => page(parsed.path.unwrap_or_default().split('?').next().unwrap_or_default()),
-            _ => Response::sentence(405, "pages can only be read here"),
+            _ => Response::sentence(405, "only GET and HEAD are supported"),
         },
     };
     Some(encode(&answer, parsed.method != Some("HEAD")))

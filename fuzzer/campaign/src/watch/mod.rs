@@ -77,7 +77,9 @@ fn watcher(monitor: &Monitor) -> Box<dyn Watcher> {
         Monitor::Json => Box::new(json::Json::new()),
         Monitor::Dashboard if std::io::stderr().is_terminal() => Box::new(dashboard::Dashboard::new()),
         Monitor::Dashboard => {
-            penfuzz_system::errln!("penfuzz: standard error is no terminal, so there are lines instead of a dashboard");
+            penfuzz_system::errln!(
+                "penfuzz: standard error is not a terminal, so lines are shown instead of a dashboard"
+            );
             Box::new(lines::Lines::new())
         }
         Monitor::Lines | Monitor::Prometheus(_) => Box::new(lines::Lines::new()),

@@ -121,7 +121,7 @@ const CAMPAIGN: [Figure<Snapshot>; 13] = [
     },
     Figure {
         name: "penfuzz_running",
-        help: "1 as long as the campaign goes on",
+        help: "1 while the campaign runs",
         of: Gauge(|s| f64::from(u8::from(s.stop_reason == "running"))),
     },
     Figure {
@@ -158,7 +158,7 @@ const CLIENTS: [Figure<Client>; 9] = [
     },
     Figure {
         name: "penfuzz_client_up",
-        help: "1 as long as its process is there",
+        help: "1 while its process exists",
         of: Gauge(|c| f64::from(u8::from(c.is_alive()))),
     },
 ];
@@ -166,7 +166,7 @@ const CLIENTS: [Figure<Client>; 9] = [
 const PEERS: [Figure<Peer>; 2] = [
     Figure {
         name: "penfuzz_peer_connected",
-        help: "1 as long as there is a connection to the other machine",
+        help: "1 while there is a connection to the other machine",
         of: Gauge(|p| f64::from(u8::from(p.connected))),
     },
     Figure { name: "penfuzz_peer_finds", help: "Finds received from it", of: Counter(|p| p.received as f64) },

@@ -22,7 +22,7 @@ fn ask(dir: &Path, request: &str) -> String {
 }
 
 #[test]
-fn the_metrics_as_prometheus_sees_them() {
+fn metrics_of_a_farm() {
     let mut now = example::farm();
     now.target = "a \"quoted\"\nname".to_owned();
     insta::assert_snapshot!(metrics(now).unwrap());

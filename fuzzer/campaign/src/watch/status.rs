@@ -202,9 +202,9 @@ fn life_text(status: &Status) -> String {
         (RunState::Running, _) if s.pid == 0 => "running".to_owned(),
         (RunState::Running, _) => format!("running (process {})", s.pid),
         (RunState::Finished, _) => format!("finished ({})", s.stop_reason),
-        (RunState::Killed, None) => "not running, and did not finish; the same command goes on with it".to_owned(),
+        (RunState::Killed, None) => "not running, and did not finish; the same command resumes the campaign".to_owned(),
         (RunState::Killed, Some(seen)) => format!(
-            "not running, and did not finish; last seen {} ago; the same command goes on with it",
+            "not running, and did not finish; last seen {} ago; the same command resumes the campaign",
             seconds(seen as f64)
         ),
     }

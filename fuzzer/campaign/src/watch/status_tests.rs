@@ -61,7 +61,7 @@ fn a_finished_campaign_is_recognised_by_its_report() {
 }
 
 #[test]
-fn a_farm_as_people_see_it() {
+fn status_of_a_farm() {
     let (_dir, mut status) = written(|_| ());
     status.crashes = report_example::report().crashes;
     status.status.pid = 4321;
@@ -72,5 +72,5 @@ fn a_farm_as_people_see_it() {
 fn another_directory_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = read(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("is no output directory of penfuzz"), "{error}");
+    assert!(error.contains("is not an output directory of penfuzz"), "{error}");
 }

@@ -51,12 +51,12 @@ impl Disk {
     pub fn note(&mut self, done: &io::Result<()>, unwritten: usize, missing: usize, shm: &WorkerShm) {
         match done {
             Err(e) if !self.failing => shm.warn(&format!(
-                "{e}; the search goes on in memory, and {unwritten} finds wait to be written, which is tried every \
+                "{e}; the search continues in memory; {unwritten} finds wait to be written, which is tried every \
                  second: {}",
                 advice(e.kind())
             )),
             Ok(()) if self.failing && missing > 0 => {
-                shm.warn(&format!("the disk can be written again, but {missing} files of finds are gone from it"));
+                shm.warn(&format!("the disk can be written again, but {missing} files of finds were removed from it"));
             }
             Ok(()) if self.failing => shm.warn("the disk can be written again; everything found so far is on it"),
             _ => {}

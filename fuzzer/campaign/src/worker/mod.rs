@@ -168,7 +168,7 @@ fn warn(prepared: &Prepared) {
     if !undefined.is_empty() {
         let names: Vec<_> = undefined.iter().map(|name| demangled(name.into())).collect();
         penfuzz_system::errln!(
-            "penfuzz: not defined: {}; an evaluation ends where it needs {}. Give the source (--with) or library \
+            "penfuzz: not defined: {}; an evaluation that uses {} ends there. Give the source (--with) or library \
              (--lib)",
             names.join(", "),
             if names.len() == 1 { "it" } else { "one of them" }

@@ -52,7 +52,7 @@ pub fn refuse_foreign(dir: &Path, marks: &[&str]) -> Result<(), Error> {
 }
 
 fn foreign(dir: &Path) -> Error {
-    at(dir, "holds files of something else; give a new or an empty directory as -o")
+    at(dir, "contains files that penfuzz did not write; give a new or an empty directory as -o")
 }
 
 /// The names in a directory; empty if there is no directory of this name.
@@ -176,7 +176,7 @@ mod tests {
             &[("state.json", "{}"), ("queue/", "")],
         ] {
             let error = refuse_without_campaign(with(files).path()).expect_err(&format!("{files:?}")).to_string();
-            assert!(error.contains("holds files of something else"), "{error}");
+            assert!(error.contains("contains files that penfuzz did not write"), "{error}");
         }
     }
 

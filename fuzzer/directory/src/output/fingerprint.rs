@@ -60,7 +60,7 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         )
     } else if symbol(found) == symbol(wanted) && is_rounded(wanted) && !is_rounded(found) {
         Some(
-            "holds a campaign without --rounding all; leave that option out, or use --fresh to start over (the old one \
+            "holds a campaign without --rounding all; remove that option, or use --fresh to start over (the old one \
              is kept) or another -o",
         )
     } else if symbol(found) == symbol(wanted) && goals_of(found) != goals_of(wanted) {

@@ -170,7 +170,7 @@ pub fn read(dir: &Path) -> Result<Manifest, Error> {
 pub fn read_bytes(dir: &Path) -> Result<Vec<u8>, Error> {
     let path = dir.join(FILE);
     foreign::read_own(&path, foreign::LONGEST_TEXT).map_err(|e| {
-        let message = format!("is no output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
+        let message = format!("is not an output directory of penfuzz ({FILE} cannot be read: {})", plain(&e));
         at(dir, message).with_source(e)
     })
 }

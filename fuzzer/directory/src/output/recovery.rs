@@ -85,7 +85,7 @@ impl<'a> RecoveryReader<'a> {
     #[must_use]
     pub fn message(&self) -> Option<String> {
         let dir = self.dir.display();
-        let what = "that are no whole inputs of this target (empty, truncated or foreign)";
+        let what = "that are not complete inputs of this target (empty, truncated or of another program)";
         match (self.n_aside, self.n_stuck) {
             (0, 0) => None,
             (n, 0) => Some(format!("{n} files {what} are set aside in {dir}/{ASIDE}")),

@@ -169,7 +169,7 @@ impl Store {
         if lost > 0 {
             // It is not known which branches they covered. The other faults are run again, see `to_run_again`.
             self.saved.by_crash.clear();
-            self.messages.push(format!("the inputs of {lost} crashes or hangs are gone from {}", self.dir.display()));
+            self.messages.push(format!("the inputs of {lost} crashes or hangs are missing in {}", self.dir.display()));
         }
     }
 

@@ -68,7 +68,7 @@ impl Trusted {
             "{:?} was not written by penfuzz of this user on this machine, or was changed{doubt}, and belongs to \
              {whose}: {}; add --trust if you trust its author",
             path.to_string_lossy(),
-            what_would_run(&manifest)
+            description_of_code(&manifest)
         ))))
     }
 
@@ -101,7 +101,7 @@ impl Untrusted {
 
 /// Describes the code that a session on this campaign would run. Strings are quoted with escapes, because they come
 /// from an unknown author.
-fn what_would_run(manifest: &Manifest) -> String {
+fn description_of_code(manifest: &Manifest) -> String {
     if manifest.settings.is_linked() {
         return format!("{:?} would be loaded and run", manifest.settings.linked.to_string_lossy());
     }
@@ -200,7 +200,10 @@ fn read_key(path: &Path) -> Result<Option<Key>, Error> {
     let is_secret = found.uid() == penfuzz_cc::user() && found.mode() & FOR_OTHERS == 0;
     let mut key = Key::default();
     if !found.is_file() || !is_secret || found.len() != KEY_SIZE as u64 || file.read_exact(&mut key).is_err() {
-        return Err(at(path, "is no key of 16 bytes that only you can read; remove it, and a new one is made"));
+        return Err(at(
+            path,
+            "is not a key of 16 bytes that only you can read; remove it, and penfuzz creates a new one",
+        ));
     }
     Ok(Some(key))
 }

@@ -72,7 +72,7 @@ fn a_key_that_occurs_twice_is_refused() {
 }
 
 #[test]
-fn the_message_names_what_would_run_and_is_of_its_own_kind() {
+fn distrust_message_describes_the_code_and_has_its_own_type() {
     let dir = tempfile::tempdir().unwrap();
     let mut bad = manifest();
     bad.settings.linked = "/none/evil.so".into();

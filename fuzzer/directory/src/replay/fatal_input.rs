@@ -57,7 +57,7 @@ impl Death {
             hash.u32(*branch);
         }
         let (kind, reason) = match self {
-            Self { stuck: true, .. } => (FaultKind::Hang, "no end, even after the alarm".to_owned()),
+            Self { stuck: true, .. } => (FaultKind::Hang, "did not return, even after the alarm".to_owned()),
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };

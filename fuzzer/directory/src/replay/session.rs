@@ -145,7 +145,7 @@ impl ReplaySession {
         if manifest.settings.sources.is_empty() && !manifest.settings.linked.exists() {
             return Err(at(
                 &manifest.settings.linked,
-                "is the target of this campaign and is gone; link it again with pen-cc",
+                "is the target of this campaign and no longer exists; link it again with pen-cc",
             ));
         }
         let is_as_built = goals == manifest.settings.goals || manifest.settings.sources.is_empty();
@@ -303,7 +303,7 @@ pub fn link_again(campaign: &Trusted) -> Result<PathBuf, Error> {
     if manifest.settings.is_linked() && manifest.settings.linked.exists() {
         return Ok(manifest.settings.linked.clone());
     }
-    Err(at(&manifest.settings.linked, "is the target of this campaign and is gone; link it again with pen-cc"))
+    Err(at(&manifest.settings.linked, "is the target of this campaign and no longer exists; link it again with pen-cc"))
 }
 
 /// The function whose mutants are made in this scope; `*` for all functions.

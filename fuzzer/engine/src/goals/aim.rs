@@ -11,6 +11,23 @@ use crate::saturation::Saturation;
 pub(super) const WANTED: u8 = action::WANT | action::MIN;
 
 /// The target branch. With `None`, the goal only records branches and saves the closest inputs.
+///
+/// # Example
+/// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+/// ```
+/// use penfuzz_abi::action;
+/// use penfuzz_engine::{
+///     goals::{Aim, Goal as _},
+///     saturation::{BranchGraph, Saturation},
+/// };
+///
+/// let mut saturation = Saturation::new(BranchGraph::two_way(2, &[(0, 1)]));
+/// saturation.cover(&[1], false);
+/// let aim = Aim(Some(3));
+/// assert_ne!(aim.action(&saturation, 3) & action::WANT, 0, "the target");
+/// assert_eq!(aim.action(&saturation, 0), action::RECORD | action::TRACK, "open: recorded, with its closest input");
+/// assert_eq!(aim.action(&saturation, 1), 0, "covered");
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Aim(pub Option<usize>);
 

@@ -23,6 +23,23 @@ const HIGHEST_LEVEL: u32 = (1 << (63 - LEAD_BITS)) - 2;
 
 /// Aims at one branch by the approach level: the distance of the branch if its site is reached, else level and distance
 /// of the branch that leads there.
+///
+/// # Example
+/// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3. A
+/// run reaches the site of 3 if it takes 0.
+/// ```
+/// use penfuzz_abi::action;
+/// use penfuzz_engine::{
+///     goals::{Approach, Goal as _},
+///     saturation::{BranchGraph, Saturation},
+/// };
+///
+/// let saturation = Saturation::new(BranchGraph::two_way(2, &[(0, 1)]));
+/// assert_eq!(saturation.leads(3), [(0, 0)], "branch 0 leads there, with no site between");
+/// let goal = Approach::new(3, &saturation);
+/// assert_ne!(goal.action(&saturation, 0) & action::LEAD, 0);
+/// assert_ne!(goal.action(&saturation, 3) & action::WANT, 0);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Approach {
     target: usize,

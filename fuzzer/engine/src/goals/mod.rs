@@ -19,6 +19,37 @@ pub use pens::Pens;
 pub use record::Record;
 
 /// A table of pen actions and `r0`.
+///
+/// # Example
+/// A goal that wants every input that takes one of some branches: `r` is the smallest of their distances.
+/// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+/// ```
+/// use penfuzz_abi::{action, metric};
+/// use penfuzz_engine::{
+///     goals::Goal,
+///     saturation::{BranchGraph, Saturation},
+/// };
+///
+/// struct AnyOf(Vec<usize>);
+///
+/// impl Goal for AnyOf {
+///     fn metric(&self) -> u32 {
+///         metric::ULP
+///     }
+///
+///     fn r0(&self) -> u64 {
+///         u64::MAX // the distance if no site is passed
+///     }
+///
+///     fn action(&self, _saturation: &Saturation, branch: usize) -> u8 {
+///         if self.0.contains(&branch) { action::WANT | action::MIN } else { 0 }
+///     }
+/// }
+///
+/// let saturation = Saturation::new(BranchGraph::two_way(2, &[(0, 1)]));
+/// let table: Vec<u8> = (0..4).map(|branch| AnyOf(vec![1, 2]).action(&saturation, branch)).collect();
+/// assert_eq!(table, [0, action::WANT | action::MIN, action::WANT | action::MIN, 0]);
+/// ```
 pub trait Goal {
     /// The metric, one of [`penfuzz_abi::metric`].
     fn metric(&self) -> u32;

@@ -35,6 +35,19 @@ const HIGHEST_LEVEL: u32 = (1 << (LEVEL_BITS - 2)) - 2;
 
 /// A sequence of steps that a run must take in order; `r` is ordered by missing steps first, then by the distance of
 /// the next.
+///
+/// # Example
+/// ```
+/// use penfuzz_engine::goals::path::{Path, Progress, Step};
+///
+/// // Branch 0, then 2 as the next conditional, then no further conditional.
+/// let steps = [Step::Branch(0), Step::Branch(2), Step::End];
+/// let path = Path::new(&steps, vec![true; 4]).expect("it has a step");
+/// assert_eq!(path.branches().collect::<Vec<_>>(), [Some(0), Some(2), None]);
+/// assert_eq!(path.progress(0, steps.len()), Progress { step: 3, distance: None }, "r = 0: the run takes the path");
+/// assert_eq!(path.missing(u64::MAX), 3, "r0: no conditional was passed");
+/// assert!(Path::new(&[Step::Any], vec![true; 4]).is_none(), "every run takes this path");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Path {
     /// For every branch of the target, whether passes of its site count.

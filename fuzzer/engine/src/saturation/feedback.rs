@@ -19,6 +19,37 @@ use serde::{Deserialize, Serialize};
 use super::{BranchGraph, Saturation, set::PendingInput};
 
 /// Keeps an input that saturates a branch (CoverMe, Sect. 3). An input that only covers a branch becomes pending.
+///
+/// # Example
+/// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+/// An input that takes 1 is kept.
+/// ```
+/// use libafl::{
+///     HasMetadata as _,
+///     corpus::InMemoryCorpus,
+///     events::NopEventManager,
+///     executors::ExitKind,
+///     feedbacks::{ConstFeedback, Feedback as _},
+///     inputs::BytesInput,
+///     state::StdState,
+/// };
+/// use libafl_bolts::{rands::StdRand, tuples::tuple_list};
+/// use penfuzz_engine::saturation::{BranchGraph, PenObserver, Saturation, SaturationFeedback};
+///
+/// let mut observer = PenObserver::new();
+/// let mut feedback = SaturationFeedback::new(&observer, BranchGraph::two_way(2, &[(0, 1)]));
+/// let (corpus, solutions) = (InMemoryCorpus::<BytesInput>::new(), InMemoryCorpus::new());
+/// let mut state =
+///     StdState::new(StdRand::with_seed(1), corpus, solutions, &mut feedback, &mut ConstFeedback::new(false))?;
+///
+/// observer.note(&[1], 0.0, None); // PenExecutor does this after each run
+/// let (input, observers) = (BytesInput::new(vec![0; 8]), tuple_list!(observer));
+/// let mut manager = NopEventManager::new();
+/// assert!(feedback.is_interesting(&mut state, &mut manager, &input, &observers, &ExitKind::Ok)?);
+/// assert!(state.metadata::<Saturation>()?.is_saturated(1));
+/// assert!(!feedback.is_interesting(&mut state, &mut manager, &input, &observers, &ExitKind::Ok)?, "no longer new");
+/// # Ok::<(), libafl::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SaturationFeedback {
     observer: Handle<PenObserver>,

@@ -27,6 +27,39 @@ pub struct BranchGraph {
 }
 
 impl BranchGraph {
+    /// Creates the graph of `sites` two-way conditionals without a target, for tests and targets that run elsewhere.
+    /// Site `s` has the branches `2 * s` (true) and `2 * s + 1` (false). `edges` lists branches with the sites that can
+    /// follow them directly. All branches are requested goals.
+    ///
+    /// # Panics
+    /// If an edge has a branch or a site that does not exist.
+    ///
+    /// # Example
+    /// `if (a) { if (b) … }`: the site of `b` (1) follows the true branch of `a` (0).
+    /// ```
+    /// use penfuzz_engine::saturation::BranchGraph;
+    ///
+    /// let graph = BranchGraph::two_way(2, &[(0, 1)]);
+    /// assert_eq!(graph.next, [vec![2, 3], vec![], vec![], vec![]]);
+    /// ```
+    #[must_use]
+    pub fn two_way(sites: usize, edges: &[(u32, u32)]) -> Self {
+        let n = 2 * sites;
+        let mut next = vec![Vec::new(); n];
+        for (branch, site) in edges {
+            assert!((*site as usize) < sites, "there is no site {site}");
+            next[*branch as usize].extend([2 * site, 2 * site + 1]);
+        }
+        Self {
+            next,
+            goal: vec![true; n],
+            requested: vec![true; n],
+            passed: vec![false; n],
+            siblings: (0..sites as u32).flat_map(|s| [(2 * s, 2 * s + 2); 2]).collect(),
+            decisions: Vec::new(),
+        }
+    }
+
     /// The graph of the branches in scope. Calls lead into functions in scope. Calls of other functions lead to the
     /// functions that these call.
     #[must_use]
@@ -159,6 +192,16 @@ fn successors(target: &Target, scope: &Scope, edges: &Edges) -> Vec<u32> {
 /// Numbers the strongly connected components of the graph restricted to nodes that `live` admits, successors first
 /// (Tarjan 1972, without recursion). Other nodes get `u32::MAX`. Returns the component of each node, and the number of
 /// components.
+///
+/// # Example
+/// Nodes 0 and 1 are a loop that leads to node 2.
+/// ```
+/// use penfuzz_engine::saturation::graph::components;
+///
+/// let next = [vec![1], vec![0, 2], vec![]];
+/// assert_eq!(components(&next, &|_| true), (vec![1, 1, 0], 2));
+/// assert_eq!(components(&next, &|node| node != 0), (vec![u32::MAX, 1, 0], 2), "node 0 is left out");
+/// ```
 #[must_use]
 pub fn components(next: &[Vec<u32>], live: &dyn Fn(usize) -> bool) -> (Vec<u32>, usize) {
     let n = next.len();

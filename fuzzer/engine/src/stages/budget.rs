@@ -41,6 +41,24 @@ const GIVE_UP_AFTER_EVALUATIONS: u64 = 2048;
 const MAX_LIMIT_FACTOR: u64 = 4;
 
 /// What was spent per branch; metadata of the LibAFL state.
+///
+/// # Example
+/// ```
+/// use penfuzz_engine::stages::budget::{GIVE_UP_AFTER, Spent};
+///
+/// let mut spent = Spent::default();
+/// spent.ensure(2); // branches
+/// let mut attempts = 0;
+/// loop {
+///     let units = spent.allowance(1, false); // rises from attempt to attempt
+///     attempts += 1;
+///     if spent.note(1, units, units) {
+///         break; // give branch 1 up
+///     }
+/// }
+/// assert!(spent.units[1] >= GIVE_UP_AFTER && attempts > 10);
+/// assert_eq!(spent.units[0], 0);
+/// ```
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Units of the budget per branch. They decide which branch is next, and when a branch is given up.

@@ -5,6 +5,23 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use penfuzz_executor::PenEvaluator;
 
 /// The end of a campaign: a number of evaluations, or a flag that is set from outside.
+///
+/// # Example
+/// ```no_run
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// use penfuzz_engine::stages::Clock;
+/// use penfuzz_executor::Evaluator;
+///
+/// static STOP: AtomicU32 = AtomicU32::new(0);
+///
+/// fn search(evaluator: &mut Evaluator, x: &[u8]) {
+///     let clock = Clock::new(100_000, &STOP); // a signal handler may set STOP to 1
+///     while !clock.is_over(evaluator) {
+///         evaluator.run(x);
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Clock {
     max_evaluations: u64,

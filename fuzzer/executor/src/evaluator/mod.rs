@@ -156,12 +156,12 @@ impl Evaluator {
         let f = &target.functions[function];
         let entry = f
             .entry()
-            .ok_or_else(|| Error::new(format!("`{}` has a parameter that is not supported", f.signature())))?;
+            .ok_or_else(|| Error::new(format!("`{}` has a parameter of an unsupported type", f.signature())))?;
         guard::install(limits.timeout, limits.memory)?;
         if f.has_rounding && f.is_harness() {
             return Err(Error::new(format!(
                 "`{}` \
-                 takes bytes, to which no rounding mode can be added; leave --rounding out or name another --function",
+                 takes bytes and cannot be run in other rounding modes; remove --rounding or select another --function",
                 f.name
             )));
         }

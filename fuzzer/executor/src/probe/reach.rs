@@ -96,6 +96,6 @@ mod tests {
         let samples = [(1, 1), (3, 3), (5, 0)].map(|(n, elements)| Sample { integers: vec![n], elements });
         assert!(holds(&Rule::Linear("n".to_owned(), 1, 0), &names, &samples));
         assert!(!holds(&Rule::Linear("n".to_owned(), 1, -1), &names, &samples));
-        assert!(!holds(&Rule::Linear("m".to_owned(), 1, 0), &names, &samples), "it is not known how large m was");
+        assert!(!holds(&Rule::Linear("m".to_owned(), 1, 0), &names, &samples), "m is unknown");
     }
 }

@@ -169,7 +169,7 @@ fn inputs_of_any_size_are_taken() {
 }
 
 #[test]
-fn a_static_function_and_what_stands_beside_it() {
+fn branches_of_a_static_function_and_its_neighbours() {
     let source = format!(
         "static int other(int a) {{ return a > 3 && a < 7 ? 1 : 2; }}\n\
          static {THREE}int main() {{ return other(three(2)); }}\n"

@@ -22,16 +22,16 @@ pub fn document(grid: &Grid, summary: &Summary) -> String {
     out.push('\n');
     section(&mut out, "All functions", &tables::functions(grid, summary), &[functions_legend(summary)]);
     if let Some(paper) = paper::table(grid) {
-        section(&mut out, "Beside the published figures", &paper, &paper::notes(grid));
+        section(&mut out, "Comparison with published figures", &paper, &paper::notes(grid));
     }
     if !summary.errors.is_empty() {
-        out.push_str("## Trials in which something went wrong\n\n");
+        out.push_str("## Trials with errors\n\n");
         let line = |e: &super::summary::TrialError| {
             format!("{}, {}, trial {}: {}", e.function, e.tool, e.trial, shown(&e.error.replace('\n', " ")))
         };
         out.push_str(&list(&summary.errors.iter().map(line).collect::<Vec<_>>()));
     }
-    out.push_str("## How it was done\n\n");
+    out.push_str("## Method\n\n");
     out.push_str(&list(&notes::method(grid, summary)));
     out.push_str(&list(&setup(grid)));
     out
@@ -47,7 +47,7 @@ pub fn title(grid: &Grid) -> String {
     let e = grid.experiment;
     let others = grid.tools.len().saturating_sub(1);
     format!(
-        "{} beside {} on {} of {}",
+        "{} compared with {} on {} of {}",
         grid.reference_name(),
         plural(others, "other tool"),
         plural(grid.functions.len(), "function"),

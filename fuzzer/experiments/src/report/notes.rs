@@ -13,7 +13,7 @@ use crate::{
 /// Describes the budget of a trial.
 pub fn budget(budget: &Budget) -> String {
     if let Some(times) = budget.times_paper {
-        return format!("{times} times the CPU time that {PAPER} takes to its end on the function in the same trial");
+        return format!("{times} times the CPU time that {PAPER} takes to finish on the function in the same trial");
     }
     let evaluations = budget.evaluations.map(|n| format!(" or {n} calls of the function, whichever comes first"));
     format!("{} s of CPU time{}", budget.cpu_seconds, evaluations.unwrap_or_default())
@@ -41,7 +41,7 @@ pub fn limits(grid: &Grid, summary: &Summary) -> Vec<String> {
     let errors = summary.errors.len();
     if errors > 0 {
         out.push(format!(
-            "Something went wrong in {}, listed below; what was covered nevertheless counts.",
+            "There were errors in {}, listed below; the coverage reached still counts.",
             plural(errors, "trial")
         ));
     }
@@ -97,8 +97,8 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
     vec![
         format!(
             "A trial is one tool on one function with one seed, on one core, for {}. Starting the tool is counted, \
-             building the targets is not: the column build has it, for all functions together; what was in penfuzz's \
-             own cache took nothing.",
+             building the targets is not: the column build has it, for all functions together; builds from penfuzz's \
+             own cache take no time.",
             budget(&grid.experiment.budget)
         ),
         seeds(grid.experiment.without_seeds).to_owned(),
@@ -111,13 +111,13 @@ pub fn method(grid: &Grid, summary: &Summary) -> Vec<String> {
          plus the time until that start."
             .to_owned(),
         "Coverage in the table of tools, and of all functions over time, is the mean over functions of the mean over \
-         trials; at the best known is a function whose median trial is. Quartiles are of type 7."
+         trials; a function is at the best known if its median trial is. Quartiles are of type 7."
             .to_owned(),
         format!(
             "A12 (Vargha and Delaney) is the probability that a trial of {reference} covers more than one of the other \
              tool, ties counted half: above 0.5 {reference} is better. p is that of the two-sided Mann-Whitney U test, \
-             for single functions with Holm's correction over the functions; significant is a p below {ALPHA}. Beside \
-             the tools' names both are pooled: a trial's mean over functions is one observation."
+             for single functions with Holm's correction over the functions; significant is a p below {ALPHA}. Next \
+             to the tools' names both are pooled: a trial's mean over functions is one observation."
         ),
     ]
 }

@@ -196,7 +196,7 @@ fn few_trials_cannot_be_significant_and_a_note_has_the_smallest_p() {
 }
 
 #[test]
-fn a_failed_trial_counts_as_what_it_covered() {
+fn a_failed_trial_counts_with_its_coverage() {
     let (experiment, mut trials) = made(&[&[9, 9]], &[&[7, 7]]);
     (trials[3].total, trials[3].taken, trials[3].error) = (0, vec![], Some("no corpus".to_owned()));
     let summary = summary(&experiment, &trials);

@@ -243,7 +243,7 @@ fn note(all: &mut [Known], branches: &[usize], verdicts: &[Verdict], tests: &Tes
             None if !mutant.proof.is_empty() => {}
             None if infects || mutant.status == Status::Survived => {
                 mutant.status = Status::Survived;
-                "infected, and every result is the same".clone_into(&mut mutant.reason);
+                "infected, but no test observes a difference".clone_into(&mut mutant.reason);
             }
             None => "not infected by any known input".clone_into(&mut mutant.reason),
         }

@@ -49,7 +49,7 @@ pub fn confirm(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed])
             let site = &target.sites[target.site_of(job.branch)];
             match witness {
                 Some(witness) => judge(site, job, observed, &witness, &mut map),
-                None => unconfirmed("the replay does not come to its end"),
+                None => unconfirmed("the replay does not finish"),
             }
         })
         .collect()
@@ -134,11 +134,11 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
         return Confirmation { by: Confirmed::Flag, reason: elsewhere(&places, witness) };
     }
     if !witness.returned {
-        return unconfirmed("the function does not return, and nothing was raised before");
+        return unconfirmed("the function never returned normally, and no exception was raised before");
     }
     unconfirmed(
         "without hooks no flag is raised: \
-         the compiler leaves the operation out when nobody needs its result, or works with long double",
+         the compiler omits the operation if its result is unused, or computes in long double",
     )
 }
 

@@ -158,7 +158,7 @@ fn find(session: &ReplaySession, job: &Job, observed: &Observed, confirmed: Conf
     output.extend(observed.left.iter().cloned());
     let shown = match (&job.fault, &observed.output) {
         (Some(reason), _) => ResultEvidence::Fault(reason.clone()),
-        (None, None) => ResultEvidence::Fault("its process dies of this input".to_owned()),
+        (None, None) => ResultEvidence::Fault("this input ends its process".to_owned()),
         (None, Some(_)) => shown::shown(function, &args, &output, job.exception),
     };
     let (operands, result) = numbers(site, observed);

@@ -69,5 +69,5 @@ fn impossible(
     let places: Vec<String> = next.iter().map(|s| names.place(target.sites[*s].first_branch)).collect();
     let instead =
         if places.is_empty() { "the function returns".to_owned() } else { format!("comes {}", places.join(" or ")) };
-    format!("step {} of the path, {}, never follows {after}: behind that {instead}", i + 1, names.step(step))
+    format!("step {} of the path, {}, never follows {after}: after that {instead}", i + 1, names.step(step))
 }

@@ -40,7 +40,9 @@ fn repeated(item: &str) -> Result<(&str, usize), Error> {
     let Some((step, times)) = item.rsplit_once('^') else { return Ok((item, 1)) };
     match times.trim().parse() {
         Ok(times) if times > 0 => Ok((step.trim(), times)),
-        _ => Err(Error::new(format!("`{item}`: behind ^ stands how many times the step is taken, 1 or more"))),
+        _ => {
+            Err(Error::new(format!("`{item}`: ^ must be followed by the number of repetitions of the step, 1 or more")))
+        }
     }
 }
 
@@ -51,7 +53,8 @@ fn repeated(item: &str) -> Result<(&str, usize), Error> {
 pub fn branch(text: &str) -> Result<(Location<'_>, &str), Error> {
     let wrong = || {
         Error::new(format!(
-            "`{text}` is no step of a path; write FILE:LINE:OUTCOME or FILE:LINE:COLUMN:OUTCOME (OUTCOME T, F, case N \
+            "`{text}` is not a step of a path; write FILE:LINE:OUTCOME or FILE:LINE:COLUMN:OUTCOME (OUTCOME T, F, \
+             case N \
              or default), * or $"
         ))
     };

@@ -86,7 +86,7 @@ fn the_figure_comes_first_then_failures_then_what_is_missing() {
 }
 
 #[test]
-fn uncovered_branches_say_how_close_they_are() {
+fn uncovered_branches_show_their_distance() {
     let page = page(&example::report(), &History::default());
     let section = page.split_once("<h2>Not covered").and_then(|(_, rest)| rest.split_once("</div>"));
     insta::assert_snapshot!(section.map(|(section, _)| format!("<h2>Not covered{section}</div>")).unwrap());

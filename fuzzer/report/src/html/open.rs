@@ -126,7 +126,7 @@ fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Optio
         Kind::Input => return None,
         Kind::AwaitedBranch(_) => match awaited_branch(report, first) {
             Some((from, outcome)) => Title {
-                text: "No input executes the condition. They wait for".to_owned(),
+                text: "No input executes the condition. These branches wait for".to_owned(),
                 awaited_branch: Some((place(from), listing.anchor(&from.file, from.line), outcome.to_owned())),
             },
             None => plain("No input executes the condition"),

@@ -69,7 +69,7 @@ fn with_everything() -> Report {
 }
 
 #[test]
-fn the_example() {
+fn sarif_of_the_example() {
     insta::assert_snapshot!(document(&[&example::report()], &SourceRoot::of(Path::new("/src"))));
 }
 

@@ -77,9 +77,9 @@ fn unspecified_value_is_not_a_model() {
 #[test]
 fn unsupported_syntax_is_reported_with_its_line() {
     for (text, message) in [
-        ("", "there is no command in it"),
-        ("; nothing", "there is no command in it"),
-        ("x", "line 1: `x` is no command"),
+        ("", "it contains no commands"),
+        ("; nothing", "it contains no commands"),
+        ("x", "line 1: `x` is not a command"),
         ("(set-logic QF_LRA)", "line 1: the logic QF_LRA is not supported: only QF_FP, QF_BVFP and QF_BV are"),
         (
             "(declare-fun a () (Array (_ BitVec 8) (_ BitVec 8)))",
@@ -91,15 +91,15 @@ fn unsupported_syntax_is_reported_with_its_line() {
         ),
         ("(declare-fun f (Bool) Bool)", "line 1: functions without a definition are not supported: only constants are"),
         ("\n(assert y)", "line 2: `y` is not declared"),
-        ("(assert #x0)", "line 1: what is asserted is no Bool"),
-        ("(push 1)", "line 1: `push` is not supported: one question per file is read"),
+        ("(assert #x0)", "line 1: the asserted term is not a Bool"),
+        ("(push 1)", "line 1: `push` is not supported: only one query per file is supported"),
         (
             "(assert (bvadd #x0 #x00))",
             "line 1: `(bvadd #x0 #x00)`: `bvadd` of (_ BitVec 4), (_ BitVec 8) is not supported",
         ),
         ("(assert (exists ((x Bool)) x))", "line 1: quantifiers are not supported"),
         ("(declare-const x Bool) (declare-const x Bool)", "line 1: x is declared already"),
-        ("(check-sat)(check-sat)", "(check-sat) is there more than once: one question per file is read"),
+        ("(check-sat)(check-sat)", "there is more than one (check-sat): only one query per file is supported"),
         ("(assert (= ((_ extract 8 0) #x00) #x0))", "line 1: `((…) #x00)` takes bits that are not there"),
         ("(define-fun f () Bool #b1)", "line 1: `#b1` is a (_ BitVec 1), not a Bool"),
     ] {

@@ -183,21 +183,21 @@ fn failure(
     };
     let how = match missed.distance {
         Some(d) => format!("is {d} away at closest"),
-        None => "comes in sight of none".to_owned(),
+        None => "was not reached".to_owned(),
     };
     let closest = match arguments {
         Some(a) if !a.is_empty() => format!(", by {}", c_text::call(report, a)),
         _ => String::new(),
     };
     let deaths = if answer.deaths > 0 { format!("; {}", deaths_text(answer.deaths)) } else { String::new() };
-    let end = if answer.interrupted { "interrupted" } else { "give more --max-time, or it cannot be taken" };
+    let end = if answer.interrupted { "interrupted" } else { "give more --max-time; it may be infeasible" };
     format!("{what} {how}{closest} ({} evaluations, {:.1} s{deaths}); {end}", answer.evaluations, answer.seconds)
 }
 
 /// A note on inputs that ended their process: their branches are not recorded.
 fn deaths_text(n: u64) -> String {
     let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
-    format!("the function ended the process {times}, and what it did there is not known")
+    format!("the function ended the process {times}, and what it did before that is not recorded")
 }
 
 /// Makes a report with one test, from which the C program is written.

@@ -100,9 +100,9 @@ struct Wanted {
     #[arg(long, value_name = "N")]
     draw: Option<usize>,
 
-    /// Enumerate all paths of up to K rounds of each loop: prints each that is found with an input, one JSON object per
-    /// line, then the prefixes that no input took, and the counts. Limits of evaluations [default: 20000] and time are
-    /// those of each search.
+    /// Enumerate all paths with up to K iterations of each loop: prints each path for which an input is found, one
+    /// JSON object per line, then the prefixes that no input took, and the counts. The limits of evaluations [default:
+    /// 20000] and time apply to each search.
     #[arg(long, value_name = "K")]
     all: Option<u32>,
 }
@@ -161,7 +161,7 @@ fn check_search(search: SearchKind) -> Result<(), Error> {
     match search {
         SearchKind::Targeted | SearchKind::Structured | SearchKind::Random | SearchKind::Uniform => Ok(()),
         other => Err(Error::new(format!(
-            "--search {} is a search for branches; reach has targeted, structured, random and uniform",
+            "--search {} searches for branches; use targeted, structured, random or uniform with reach",
             other.name()
         ))),
     }

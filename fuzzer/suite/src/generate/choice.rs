@@ -40,7 +40,7 @@ impl Selection {
         for (why, n) in [
             ("static", self.is_static),
             ("too few branches", self.few_branches),
-            ("of another name than `functions`", self.other_names),
+            ("name does not match `functions`", self.other_names),
         ] {
             if n > 0 {
                 out.insert(why.to_owned(), n.to_string());

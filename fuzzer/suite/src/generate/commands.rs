@@ -29,7 +29,7 @@ struct Entry {
 pub(super) fn read(path: &Path) -> Result<Vec<Compilation>> {
     let text = foreign::read_text(path).context(|| format!("cannot read {}", path.display()))?;
     let entries: Vec<Entry> =
-        serde_json::from_str(&text).context(|| format!("{} is no compile_commands.json", path.display()))?;
+        serde_json::from_str(&text).context(|| format!("{} is not a compile_commands.json", path.display()))?;
     let mut all: Vec<Compilation> = Vec::new();
     for entry in entries {
         let words = if entry.arguments.is_empty() { words(&entry.command) } else { entry.arguments };
@@ -43,7 +43,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Compilation>> {
         }
     }
     if all.is_empty() {
-        bail!("{} names no source of C or C++", path.display());
+        bail!("{} lists no C or C++ source", path.display());
     }
     Ok(all)
 }

@@ -196,7 +196,7 @@ fn in_use(dir: &Path, owner: &str, advice: &str) -> Error {
 /// Processes that try this at the same time lock the directory itself, so only one succeeds.
 fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Option<File>, Error> {
     let cannot =
-        |e: io::Error| failed(dir, "is locked by what a dead campaign left running, and cannot be taken over", e);
+        |e: io::Error| failed(dir, "is locked by a process that a dead campaign started, and cannot be taken over", e);
     let directory = File::open(dir).map_err(cannot)?;
     directory.lock().map_err(cannot)?;
     if text(path).is_some_and(|now| now != seen) {
@@ -210,7 +210,7 @@ fn take_over(dir: &Path, path: &Path, seen: &str, campaign: u32) -> Result<Optio
     let file = sign(file, campaign);
     fs::rename(&other, path).map_err(cannot)?;
     crate::errln!(
-        "penfuzz: the campaign that used {} is dead, but something it started lives; going on",
+        "penfuzz: the campaign that used {} has ended, but a process that it started still runs; continuing",
         dir.display()
     );
     Ok(Some(file))

@@ -19,7 +19,7 @@ pub enum Unfit {
     #[error("it is a symbolic link, which penfuzz does not follow there; remove it")]
     Link,
     /// A file where a directory is required.
-    #[error("it is no directory")]
+    #[error("it is not a directory")]
     NoDirectory,
     /// More bytes than this limit.
     #[error("it is longer than {}", size(*.0))]
@@ -31,10 +31,10 @@ pub enum Unfit {
     #[error("there are more than {0} files")]
     TooMany(usize),
     /// More nested directories than this limit.
-    #[error("there are more than {0} directories within one another")]
+    #[error("there are more than {0} nested directories")]
     TooDeep(usize),
     /// Bytes that are not valid UTF-8.
-    #[error("it is no text in UTF-8")]
+    #[error("it is not UTF-8 text")]
     NoText,
 }
 

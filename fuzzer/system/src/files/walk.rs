@@ -101,6 +101,6 @@ mod tests {
         let deep: PathBuf = std::iter::repeat_n("d", DEEPEST + 1).collect();
         fs::create_dir_all(dir.path().join(deep)).unwrap();
         let error = files_below(dir.path()).unwrap_err().to_string();
-        assert_eq!(error, "there are more than 64 directories within one another");
+        assert_eq!(error, "there are more than 64 nested directories");
     }
 }

@@ -241,7 +241,7 @@ impl<'a> Plan<'a> {
         }
         let thunk = g.frame_call().or_else(|| g.call());
         if is_sequence {
-            let thunk = thunk.ok_or("its arguments are passed in a way that is not known")?;
+            let thunk = thunk.ok_or("its calling convention is not supported")?;
             let step = |frame: usize| -> Result<Call, String> {
                 let mut g = g.clone();
                 // Remove an earlier model of the function.
@@ -340,7 +340,7 @@ impl Calls<'_> {
         let thunk = g.frame_call().or_else(|| g.call()).ok_or_else(|| format!("`{}` cannot be called", g.name))?;
         let mut frame = BlockBuilder::new(0, of.frame_size(), String::new());
         let declared = Declared::of(g);
-        let (way, object, path) = of.makes.clone().ok_or("a maker makes an object")?;
+        let (way, object, path) = of.makes.clone().ok_or("a constructor must construct an object")?;
         let (mut out, mut fills) = (None, None);
         for i in 0..of.shapes.len() {
             let at = of.place(i);

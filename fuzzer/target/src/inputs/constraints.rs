@@ -27,7 +27,7 @@ use crate::program::{Function, Target, names};
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// The possible constraints, for messages.
-const POSSIBLE: &str = "possible are array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, \
+const POSSIBLE: &str = "possible domains: array[10], array[n], array[n+1], array[n*m], array[1..8] of a container, \
                         string[..32], file[..256], a range as -90..90, and finite";
 
 /// The end of the path of the elements of a container. Constraints name the container itself.
@@ -64,7 +64,7 @@ impl ArgConstraint {
     /// The text is no constraint. The message lists the possible ones.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (path, domain) = text.split_once(':').ok_or_else(|| {
-            format!("`{text}` is no statement about an argument; write NAME: DOMAIN, for example `a: array[10]`")
+            format!("`{text}` is not a constraint on an argument; write NAME: DOMAIN, for example `a: array[10]`")
         })?;
         let path = without_spaces(path);
         if path.is_empty() {
@@ -82,7 +82,7 @@ impl ArgConstraint {
         } else {
             None
         };
-        let domain = parsed.ok_or_else(|| format!("`{domain}` is no domain; {POSSIBLE}"))?;
+        let domain = parsed.ok_or_else(|| format!("`{domain}` is not a domain; {POSSIBLE}"))?;
         Ok(Self { path, domain })
     }
 
@@ -173,7 +173,7 @@ impl ArgConstraints {
         for text in statements {
             let ArgConstraint { path, domain } = ArgConstraint::parse(text)?;
             let path = any_index(&path);
-            let twice = || format!("`{text}` contradicts an earlier statement about `{path}`");
+            let twice = || format!("`{text}` contradicts an earlier constraint on `{path}`");
             let (capacity, length) = match domain {
                 ConstraintDomain::Numbers(range) => {
                     let known = all.ranges.insert(path.clone(), range.clone());
@@ -299,7 +299,7 @@ pub fn apply_constraints(target: &mut Target, function: usize, statements: &[Str
     let constraints = ArgConstraints::parse(statements)?;
     let f = &mut target.functions[function];
     if f.is_harness() {
-        return Err(format!("`{}` takes bytes; statements are about named arguments", f.name));
+        return Err(format!("`{}` takes bytes; constraints apply to named arguments", f.name));
     }
     f.constraints = Rc::new(constraints.clone());
     let f = &target.functions[function];
@@ -359,18 +359,18 @@ impl Inputs {
         match self.blocks.iter().find(|(known, _)| known == path) {
             Some((_, true)) => Ok(()),
             None if self.numbers_at(path).next().is_none() => Err(self.unknown(f, path)),
-            _ => Err(format!("`{path}` is no name of a file: it does not point to characters")),
+            _ => Err(format!("`{path}` is not a file name: it does not point to characters")),
         }
     }
 
     fn check_block(&self, f: &Function, path: &str, is_string: bool) -> Result<(), String> {
         match self.blocks.iter().find(|(known, _)| known == path) {
             Some((_, is_char)) if is_string && !is_char => {
-                Err(format!("`{path}` is no string: it does not point to characters"))
+                Err(format!("`{path}` is not a string: it does not point to characters"))
             }
             Some(_) => Ok(()),
             None if self.numbers_at(path).next().is_some() => {
-                Err(format!("`{path}` is a number; only what a pointer leads to has a size"))
+                Err(format!("`{path}` is a number; only memory behind a pointer has a size"))
             }
             None => Err(self.unknown(f, path)),
         }
@@ -387,7 +387,7 @@ impl Inputs {
         let integers = self.numbers.iter().filter(|(path, kind)| !kind.is_float() && !path.contains('['));
         let known: Vec<&str> = integers.map(|(path, _)| path.as_str()).take(5).collect();
         let which = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
-        Err(format!("a size follows `{wrong}`, which is no integer argument of `{}`; {which}", f.signature()))
+        Err(format!("a size depends on `{wrong}`, which is not an integer argument of `{}`; {which}", f.signature()))
     }
 
     fn check_range(&self, f: &Function, path: &str, range: &Range) -> Result<(), String> {
@@ -395,7 +395,7 @@ impl Inputs {
         if kinds.peek().is_none() {
             let leads = self.blocks.iter().any(|(known, _)| known == path);
             return Err(if leads || f.parameters.iter().any(|p| p.name == path) {
-                format!("`{path}` is no number that is an input; name one, for example a member as `s->x`")
+                format!("`{path}` is not a number of the input; name one, for example the member `s->x`")
             } else {
                 self.unknown(f, path)
             });

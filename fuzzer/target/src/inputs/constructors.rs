@@ -292,10 +292,13 @@ fn named(target: &Target, f: &Function, name: &str) -> Result<usize, String> {
     }
     match fitting[..] {
         [one] => Ok(one),
-        [] => Err(format!("--init: `{}` makes no object that `{}` takes", first.signature(), f.signature())),
+        [] => Err(format!("--init: `{}` constructs no object that `{}` takes", first.signature(), f.signature())),
         _ => {
             let symbols: Vec<&str> = fitting.iter().map(|i| target.functions[*i].symbol.as_str()).take(5).collect();
-            Err(format!("--init: there are several functions `{name}`; give one by its symbol: {}", symbols.join(", ")))
+            Err(format!(
+                "--init: there are several functions `{name}`; identify one by its symbol: {}",
+                symbols.join(", ")
+            ))
         }
     }
 }

@@ -132,7 +132,7 @@ impl core::fmt::Display for Described {
             _ => write!(f, "{path}: {element}[{elements}]{row}, {origin}")?,
         }
         if let Some(maker) = &self.made_by {
-            write!(f, ", made by {maker}")?;
+            write!(f, ", constructed by {maker}")?;
         }
         if self.is_result { write!(f, " (only written)") } else { Ok(()) }
     }

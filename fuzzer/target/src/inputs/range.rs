@@ -35,7 +35,7 @@ impl End {
         let written = || text.parse().ok().or_else(|| hexf_parse::parse_hexf64(text, false).ok());
         let real = integer.map(|i| i as f64).or_else(written).filter(|real| !real.is_nan());
         let real = real.ok_or_else(|| {
-            format!("`{text}` is no end of a range; write for example -90..90, 0..0.5 or 0x1.8p-1..1")
+            format!("`{text}` is not an end of a range; write for example -90..90, 0..0.5 or 0x1.8p-1..1")
         })?;
         Ok(Some(Self { real, integer }))
     }
@@ -50,7 +50,7 @@ impl Range {
         if text == "finite" {
             return Ok(Self::Finite);
         }
-        let (least, greatest) = text.split_once("..").ok_or_else(|| format!("`{text}` is no range"))?;
+        let (least, greatest) = text.split_once("..").ok_or_else(|| format!("`{text}` is not a range"))?;
         let (least, greatest) = (End::parse(least)?, End::parse(greatest)?);
         if let Some((a, b)) = least.zip(greatest) {
             let is_empty = match a.integer.zip(b.integer) {
@@ -58,7 +58,7 @@ impl Range {
                 None => a.real > b.real,
             };
             if is_empty {
-                return Err(format!("the range `{text}` has no value: its first end is above its second one"));
+                return Err(format!("the range `{text}` has no value: its lower end is above its upper end"));
             }
         }
         Ok(Self::Between(least, greatest))
@@ -88,7 +88,7 @@ impl Range {
                 let integer = |end: &Option<End>, other: i128| match end {
                     None => Ok(other),
                     Some(End { integer: Some(integer), .. }) => Ok(*integer),
-                    Some(end) => Err(format!("is an integer, and {} is none", end.real)),
+                    Some(end) => Err(format!("is an integer, and {} is not", end.real)),
                 };
                 let (a, b) = (integer(a, least)?.max(least), integer(b, greatest)?.min(greatest));
                 let raw = |value: i128| value as u64 & kind.mask();
@@ -143,7 +143,7 @@ mod tests {
             assert!(has(text, Kind::F64, end) && !has(text, Kind::F64, beyond), "{end}");
         }
         assert!(has("-0x10..0x1p3", Kind::F64, -16.0) && has("0..0x10000000000000000", Kind::U64, 5.0));
-        assert!(range("0x1.8p+1..0x1p3").domain(Kind::I32).is_err_and(|why| why.contains("3 is none")));
+        assert!(range("0x1.8p+1..0x1p3").domain(Kind::I32).is_err_and(|why| why.contains("3 is not")));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             assert!(Range::parse(text).is_err_and(|why| why.contains("no value")), "{text}");
         }
         assert!(range("300..400").domain(Kind::U8).is_err_and(|why| why.contains("8 bits")));
-        assert!(range("0.5..2").domain(Kind::I32).is_err_and(|why| why.contains("0.5 is none")));
+        assert!(range("0.5..2").domain(Kind::I32).is_err_and(|why| why.contains("0.5 is not")));
         assert!(range("finite").domain(Kind::I32).is_err());
         for text in ["a..b", "nan..1", "1...2"] {
             assert!(Range::parse(text).is_err(), "{text}");

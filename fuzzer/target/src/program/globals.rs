@@ -64,13 +64,13 @@ impl Global {
         } else if has(variable_flag::THREAD_LOCAL) {
             Some("is thread-local: each thread has its own".to_owned())
         } else if has(variable_flag::LOCAL) {
-            Some("is declared in a function, and only that can name it".to_owned())
+            Some("is declared in a function, and only that function can access it".to_owned())
         } else if v.variable_type.is_null() || v.address.is_null() {
             Some("has no debug information: compile with -g".to_owned())
         } else if has(variable_flag::STATIC) && text(v.unit) != unit_of(f) {
-            Some(format!("is static in {file}: a test of `{}` cannot name it", f.name))
+            Some(format!("is static in {file}: a test of `{}` cannot access it", f.name))
         } else if text(v.unit) != unit_of(f) && !is_declared_beside(target, f, v) {
-            Some(format!("is in {file}, and {} does not declare it: a test of `{}` cannot name it", f.file, f.name))
+            Some(format!("is in {file}, and {} does not declare it: a test of `{}` cannot access it", f.file, f.name))
         } else {
             None
         }
@@ -124,7 +124,7 @@ pub fn named(target: &Target, f: &Function, name: &str) -> Result<Global, String
 fn unreached(target: &Target, f: &Function, name: &str) -> String {
     let known = target.variables().map(|v| Global::new(v, 0)).find(|g| names::is_name_of(name, &g.name));
     let why = match known {
-        None => format!("there is no variable `{name}` (what is constant need not have a place)"),
+        None => format!("there is no variable `{name}` (a constant may have been optimized away)"),
         Some(g) if g.record.flags & variable_flag::CONSTANT != 0 => format!("`{name}` is a constant"),
         Some(g) if g.record.flags & variable_flag::THREAD_LOCAL != 0 => {
             format!("`{name}` is thread-local: each thread has its own")
@@ -137,7 +137,7 @@ fn unreached(target: &Target, f: &Function, name: &str) -> String {
 fn suggestion(target: &Target, f: &Function, name: &str) -> String {
     let all = candidates(target, f);
     if all.is_empty() {
-        return format!("`{}` uses no variable that could be named", f.name);
+        return format!("`{}` uses no variable that --global can name", f.name);
     }
     names::suggest_names(all.iter().map(|g| g.name.as_str()), name)
 }

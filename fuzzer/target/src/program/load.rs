@@ -136,7 +136,7 @@ impl Target {
                 path,
                 format!(
                     "has pen tables of version {version}, this penfuzz reads version {}: \
-                     build it again with this release's pen-cc",
+                     rebuild it with the pen-cc of this release",
                     abi::VERSION
                 ),
             ));

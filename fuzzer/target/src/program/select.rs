@@ -56,7 +56,7 @@ fn by_name(target: &Target, name: &str) -> Result<usize, Error> {
         _ => {
             let how = if found.iter().all(|f| target.functions[*f].is_static) { "FILE:NAME" } else { "its symbol" };
             let message =
-                format!("has several functions `{name}`; give one by {how}:{}", listing(target, &found, true));
+                format!("has several functions `{name}`; identify one by {how}:{}", listing(target, &found, true));
             Err(at(&target.name, message))
         }
     }
@@ -107,11 +107,11 @@ fn only_one(target: &Target) -> Result<usize, Error> {
         ([], []) => Err(at(
             &target.name,
             "defines no function that could be tested (main and static functions \
-             are not chosen by themselves; name one with --function)",
+             are not selected by default; name one with --function)",
         )),
         ([], several) | (several, _) => Err(at(
             &target.name,
-            format!("has several functions; choose one with --function:{}", listing(target, several, false)),
+            format!("has several functions; select one with --function:{}", listing(target, several, false)),
         )),
     }
 }
@@ -186,7 +186,7 @@ pub fn obstacle(target: &Target, f: &Function) -> Option<Obstacle> {
         Ok(_) if is_called => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(_) if f.entry().is_some() => Some(Obstacle::NothingToSearch(only_outputs(f))),
         Err(why) => Some(Obstacle::Unsupported(why)),
-        Ok(_) => Some(Obstacle::Unsupported("its arguments are passed in a way that is not known".to_owned())),
+        Ok(_) => Some(Obstacle::Unsupported("its calling convention is not supported".to_owned())),
     }
 }
 
@@ -196,5 +196,5 @@ fn only_outputs(f: &Function) -> String {
     if outputs.is_empty() {
         return "takes no arguments".to_owned();
     }
-    format!("takes only {}, which counts as a result to fill in", outputs.join(", "))
+    format!("takes only {}, which is filled in by the function", outputs.join(", "))
 }

@@ -52,7 +52,7 @@ fn test(_: &Report, case: &Case) -> String {
     let body = match case.ending {
         Ending::Return => returning(case, integer),
         Ending::Signal { name, must: false } => format!(
-            "{}{}    /* A fault of memory is undefined behaviour: another compiler's program may go on. */\n    \
+            "{}{}    /* A fault of memory is undefined behaviour: another compiler's program may continue. */\n    \
              raise({name});\n",
             case.variables,
             bare_call(case, "    ")

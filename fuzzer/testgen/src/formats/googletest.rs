@@ -38,7 +38,7 @@ PENFUZZ_HELPER ::testing::AssertionResult penfuzz_is_none(const char *, const ch
 }
 ",
     child_helpers: "
-/* A fault of memory is undefined behaviour: another compiler's program may go on, and is then ended by SIGKILL. */
+/* A fault of memory is undefined behaviour: another compiler's program may continue, and is then ended by SIGKILL. */
 struct penfuzz_fault {
   int signal;
   bool operator()(int status) const
@@ -47,7 +47,7 @@ struct penfuzz_fault {
   }
 };
 
-/* In a child: all is checked. */
+/* In a child: ends it after the last check. */
 PENFUZZ_HELPER void penfuzz_end_child()
 {
   fflush(NULL);

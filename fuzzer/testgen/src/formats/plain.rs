@@ -20,7 +20,7 @@ use crate::{
 /// The format.
 pub static FORMAT: Format = Format {
     format: TestFormat::Plain,
-    help: "A program of its own, without a framework, in the language of the function",
+    help: "A separate program without a framework, in the language of the function",
     is_cxx: false,
     library: Library {
         options: "",

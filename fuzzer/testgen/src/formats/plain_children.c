@@ -28,7 +28,7 @@ PENFUZZ_HELPER int penfuzz_in_child(void)
   return 1;
 }
 
-/* In the child: the call came back, and should not have. */
+/* In the child: the call returned, and should not have. */
 PENFUZZ_HELPER void penfuzz_returned(void)
 {
   puts("  FAILED: it returned");
@@ -63,7 +63,7 @@ PENFUZZ_HELPER void penfuzz_check_signal(int expected, int must)
   printf("  %s: no end by signal %d\n", must ? "FAILED" : "not reproduced by this compiler", expected);
 }
 
-/* In the child: all is checked. */
+/* In the child: ends it after the last check. */
 PENFUZZ_HELPER void penfuzz_end_child(void)
 {
   fflush(NULL);

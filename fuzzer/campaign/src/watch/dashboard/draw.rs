@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_farm_as_people_see_it() {
+    fn dashboard_of_a_farm() {
         insta::assert_snapshot!(picture(&example::farm(), 100, 32));
     }
 

@@ -102,7 +102,7 @@ impl Watcher for Dashboard {
         if let Err(e) = self.draw(&now) {
             self.failed = true;
             self.end();
-            errln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign goes on without it");
+            errln!("penfuzz: the terminal cannot show the dashboard ({e}); the campaign continues without it");
         }
     }
 

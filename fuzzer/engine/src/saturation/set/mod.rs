@@ -60,6 +60,20 @@ impl Clone for Identity {
 }
 
 /// State of all branches; metadata of the LibAFL state.
+///
+/// # Example
+/// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+/// ```
+/// use penfuzz_engine::saturation::{BranchGraph, Saturation};
+///
+/// let mut saturation = Saturation::new(BranchGraph::two_way(2, &[(0, 1)]));
+/// assert_eq!(saturation.cover(&[1], false), 1, "branch 1 has no descendants: it is saturated at once");
+/// assert_eq!(saturation.cover(&[0, 2], false), 1, "only 2 is saturated: the descendant 3 of 0 is not covered");
+/// assert_eq!(saturation.uncovered().collect::<Vec<_>>(), [3]);
+/// assert_eq!(saturation.cover(&[3], false), 2, "3, and with it 0");
+/// assert!(saturation.is_done());
+/// assert_eq!(saturation.counts(), (4, 4, 4, 0), "all, covered, saturated, given up");
+/// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saturation {
     graph: BranchGraph,
@@ -349,6 +363,19 @@ impl Saturation {
     }
 
     /// Gives a branch up. Returns the pending inputs that saturate a branch now that it counts as saturated.
+    ///
+    /// # Example
+    /// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+    /// ```
+    /// use penfuzz_engine::saturation::{BranchGraph, PendingInput, Saturation};
+    ///
+    /// let mut saturation = Saturation::new(BranchGraph::two_way(2, &[(0, 1)]));
+    /// saturation.cover(&[2], false);
+    /// assert_eq!(saturation.cover(&[0], false), 0, "branch 3 is open, so 0 is covered but not saturated");
+    /// saturation.pending.push(PendingInput { bytes: vec![42], covers: vec![0] });
+    /// let ready = saturation.give_up(3);
+    /// assert_eq!(ready[0].bytes, [42], "without branch 3, branch 0 is saturated");
+    /// ```
     pub fn give_up(&mut self, branch: usize) -> Vec<PendingInput> {
         self.give_up_all(&[branch])
     }

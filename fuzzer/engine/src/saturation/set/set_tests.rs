@@ -4,19 +4,7 @@ use super::*;
 
 /// Sites of two branches each; `edges` go from a branch to a site.
 fn set(sites: usize, edges: &[(u32, u32)]) -> Saturation {
-    let n = sites * 2;
-    let mut graph = BranchGraph {
-        next: vec![Vec::new(); n],
-        goal: vec![true; n],
-        requested: vec![true; n],
-        passed: vec![false; n],
-        siblings: (0..n as u32).map(|b| Siblings { first: b / 2 * 2, end: b / 2 * 2 + 2 }).collect(),
-        decisions: Vec::new(),
-    };
-    for (branch, site) in edges {
-        graph.next[*branch as usize].extend([site * 2, site * 2 + 1]);
-    }
-    Saturation::new(graph)
+    Saturation::new(BranchGraph::two_way(sites, edges))
 }
 
 #[test]

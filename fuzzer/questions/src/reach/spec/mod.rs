@@ -99,7 +99,7 @@ impl<'a> Conditionals<'a> {
         if in_file.is_empty() {
             let files: BTreeSet<&str> = self.sites.iter().map(|s| sites[*s].file.as_str()).collect();
             let files: Vec<&str> = files.into_iter().collect();
-            return Err(Error::new(format!("`{text}`: no file in scope is called so; there are {}", list(&files))));
+            return Err(Error::new(format!("`{text}`: no file in scope has this name; files are {}", list(&files))));
         }
         let on_line: Vec<usize> = in_file.iter().copied().filter(|s| sites[*s].line == place.line).collect();
         let found: Vec<usize> =

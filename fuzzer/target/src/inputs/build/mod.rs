@@ -189,7 +189,7 @@ impl<'a> Builder<'a> {
             Form::Pointer(to) => self.place_pointer(block_builder, of, to, at, path, way),
             Form::Incomplete => Err("it has no definition in the target".to_owned()),
             Form::Void | Form::Function(_) | Form::Other => {
-                Err("values of this type are not made of numbers".to_owned())
+                Err("values of this type cannot be built from numbers".to_owned())
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
         match name {
             "struct _IO_FILE" | "_IO_FILE" => Some("a stream"),
             "struct __va_list_tag" | "__va_list_tag" => Some("a list of arguments"),
-            "struct __pthread_internal" | "pthread_mutex_t" => Some("it belongs to the system"),
+            "struct __pthread_internal" | "pthread_mutex_t" => Some("it is an object of the operating system"),
             _ if matches!(self.types[of].form, Form::Library(_)) => None,
             _ if name.starts_with("std::") && !self.is_plain(of, 0) => Some("a class of the C++ library"),
             _ => None,

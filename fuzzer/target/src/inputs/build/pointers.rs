@@ -43,8 +43,8 @@ impl Builder<'_> {
         let made = self.pointee_kind(to, path, way);
         let why = match self.types[to].form {
             _ if made != PointeeKind::Memory => None,
-            Form::Incomplete => Some("what it points to has no definition in the target"),
-            Form::Other => Some("what it points to is not made of numbers"),
+            Form::Incomplete => Some("the type that it points to has no definition in the target"),
+            Form::Other => Some("the type that it points to cannot be built from numbers"),
             _ => self.closed(to),
         };
         let is_needed = self.sizes.get(&any_index(path)).is_some_and(|size| size.is_needed);
