@@ -3,7 +3,7 @@
 
 usage: accuracy.py LIBRARY [--seeds N] [--cpu SECONDS] [--functions a,b] [--search extremes|moves|structured|uniform]
 LIBRARY is musl or newlib: its sources must have been fetched (harnesses/musl/fetch.sh, harnesses/fdlibm/fetch.sh).
-PENFUZZ names the program (built with --features mpfr); by default the release build, else that of PATH.
+PENFUZZ names the program; by default the release build, else that of PATH.
 
 The figures to reach are errors in ulps of published inputs, evaluated again with 400 bits; the inputs themselves are not here.
 Near zeros of lgamma, j0, j1, y0 and y1 errors have no bound: for these it prints ulps.

@@ -7,7 +7,7 @@ Runs `penfuzz accuracy` on each core, for SECONDS (search) with errors in ulps a
 that the search has found, the upper bounds, and the share that is found of what is possible. A found error above its bound is a contradiction:
 it is marked, and the exit status is 1.
 
-environment: PENFUZZ  the program, built with --features mpfr; by default the release build, else from PATH
+environment: PENFUZZ  the program; by default the release build, else from PATH
              JOBS     cores at the same time (one per processor)
 """
 

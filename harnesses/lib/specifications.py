@@ -8,7 +8,7 @@ them, and how many are killed, proved equivalent, left, and killed by points at 
 the adequacy (mean over the specifications of the share that is killed; of all mutants, and of those that are not proved equivalent), its spread over
 the seeds, the seconds and tests of a specification, and the specifications that have live mutants.
 
-environment: PENFUZZ  the program, built with --features mpfr; by default the release build, else from PATH
+environment: PENFUZZ  the program; by default the release build, else from PATH
 """
 
 import collections

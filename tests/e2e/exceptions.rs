@@ -137,7 +137,6 @@ fn the_same_seed_gives_the_same_finds() {
     run.expect(one.finds == two.finds, "equal finds");
 }
 
-#[cfg(feature = "mpfr")]
 mod avoidable {
     use super::*;
     use crate::support::quickstart;
@@ -198,17 +197,4 @@ mod avoidable {
         let [square] = said(&all, Exception::Overflow, "*")[..] else { panic!("one overflow of the square: {all:?}") };
         run.expect(square.avoidable.is_none() && square.precise.is_none(), "there is no result to compute");
     }
-}
-
-#[test]
-#[cfg(not(feature = "mpfr"))]
-fn without_mpfr_a_line_says_how_to_get_it() {
-    let dir = Dir::new();
-    let (run, _) = search(&dir, "silent", "", 0);
-    run.expect(
-        run.stdout.contains("Built with `cargo build --release --features mpfr`, penfuzz finds out which"),
-        "the text says so",
-    );
-    let (run, _) = search(&dir, "guarded", "--fresh", 0);
-    run.expect(!run.stdout.contains("mpfr"), "nothing to judge, no hint");
 }

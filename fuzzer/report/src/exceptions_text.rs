@@ -16,7 +16,7 @@ use super::{
 
 /// The text for the campaign with output directory `dir`. `with_noise` lists underflows and inexact results one by one.
 #[must_use]
-pub fn text(report: &Report, dir: &Path, with_noise: bool, has_mpfr: bool) -> String {
+pub fn text(report: &Report, dir: &Path, with_noise: bool) -> String {
     let report = &console::escape_strings(report);
     let Some(exceptions) = &report.exceptions else { return String::new() };
     let mut out = headline(report, exceptions);
@@ -29,13 +29,6 @@ pub fn text(report: &Report, dir: &Path, with_noise: bool, has_mpfr: bool) -> St
         fold(exceptions, &mut out);
     }
     list_files(report, dir, &mut out);
-    if !has_mpfr && exceptions.counts.iter().any(|c| c.pairs > 0 && could_be_judged(c)) {
-        let _ = writeln!(
-            out,
-            "\nBuilt with `cargo build --release --features mpfr`, penfuzz finds out which overflows and underflows \
-             are avoidable"
-        );
-    }
     out
 }
 
@@ -62,10 +55,6 @@ fn headline(report: &Report, exceptions: &Exceptions) -> String {
     judged(&exceptions.counts, &mut out);
     out += &terminal::effort(report, false);
     out
-}
-
-fn could_be_judged(count: &Count) -> bool {
-    matches!(count.exception, Exception::Overflow | Exception::Underflow) && count.judged.is_none()
 }
 
 /// Writes the verdicts, `avoidable: 1 of 2 overflow, 0 of 3 underflow (1 not judged)`; nothing if nothing was

@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.fuzz.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.fuzz.quiet {
-        console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow, cfg!(feature = "mpfr")));
+        console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow));
     }
     fuzz::outcome(&args.fuzz, &done)
 }

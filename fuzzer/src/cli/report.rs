@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.json {
         console::out_json(&json::to_string(&report));
     } else if report.exceptions.is_some() {
-        console::out(&exceptions_text::text(&report, &args.dir, false, cfg!(feature = "mpfr")));
+        console::out(&exceptions_text::text(&report, &args.dir, false));
     } else {
         let text = if report.goals == Goals::Boundaries { boundary::text } else { summary::text };
         console::out(&text(&report, &args.dir));

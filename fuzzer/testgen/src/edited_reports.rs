@@ -45,7 +45,7 @@ fn no_value_that_is_read_makes_a_report_panic() {
             let write = || {
                 let dir = Path::new("out");
                 let texts = [summary::text(&report, dir), boundary::text(&report, dir)];
-                let exceptions = exceptions_text::text(&report, dir, true, false);
+                let exceptions = exceptions_text::text(&report, dir, true);
                 let page = html::page(&report, &History::default());
                 (texts, exceptions, page, lcov::tracefile(&report), crate::program(&report), json::to_string(&report))
             };

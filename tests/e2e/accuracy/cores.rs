@@ -18,18 +18,11 @@ fn a_core_is_compared_with_its_value_over_the_reals() {
     // sqrt(1e9) has an ulp of 2^-38; the difference, 1.58e-5, one of 2^-68.
     let ulp = answer["worst"]["ulp"].as_f64().expect("there is a worst");
     run.expect((2e8..1.2e9).contains(&ulp), "2^30 ulps of the result are an ulp of the root");
-    if cfg!(feature = "mpfr") {
-        let most = answer["bound"]["absolute"].as_f64().expect("there is a bound");
-        let found = answer["worst"]["absolute"].as_f64().expect("the error");
-        run.expect(
-            (found..4.0 * found).contains(&most),
-            "two roots that are wrong by half an ulp, and their arguments",
-        );
-        let text = core(&dir, &["-f", "1", "--max-evals", "200000"], 0);
-        text.expect(text.stdout.contains("no error is above"), "the bound");
-    } else {
-        run.expect(answer["no_bound"].to_string().contains("--features mpfr"), "what a bound needs");
-    }
+    let most = answer["bound"]["absolute"].as_f64().expect("there is a bound");
+    let found = answer["worst"]["absolute"].as_f64().expect("the error");
+    run.expect((found..4.0 * found).contains(&most), "two roots that are wrong by half an ulp, and their arguments");
+    let text = core(&dir, &["-f", "1", "--max-evals", "200000"], 0);
+    text.expect(text.stdout.contains("no error is above"), "the bound");
 }
 
 #[test]

@@ -24,7 +24,6 @@ fn a_function_of_one_argument_that_varies_is_searched_as_one() {
     assert!(several["sources"].is_null() && several["parts"] == serde_json::json!([]), "two vary: {several}");
 }
 
-#[cfg(feature = "mpfr")]
 #[test]
 fn all_arguments_reach_the_exact_reference() {
     let dir = Dir::new();
@@ -39,7 +38,6 @@ fn all_arguments_reach_the_exact_reference() {
 }
 
 /// The error comes from the product, which the exponential after it magnifies.
-#[cfg(feature = "mpfr")]
 #[test]
 fn calls_of_the_library_are_operations_of_the_report() {
     let dir = Dir::new();

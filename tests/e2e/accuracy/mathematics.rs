@@ -1,20 +1,9 @@
 //! Functions of `<math.h>` against MPFR.
 
 use super::accuracy;
-#[cfg(feature = "mpfr")]
 use super::{bits, json};
 use crate::support::Dir;
 
-#[cfg(not(feature = "mpfr"))]
-#[test]
-fn without_mpfr_a_sentence_says_how_to_get_it() {
-    let dir = Dir::new();
-    let run = accuracy(&dir, "my_sin", &["--reference", "auto"], 1);
-    run.expect(run.stderr.contains("build it with `cargo build --release --features mpfr`"), "how to get MPFR");
-    run.expect(run.stderr.lines().count() == 1, "in one sentence");
-}
-
-#[cfg(feature = "mpfr")]
 #[test]
 fn errors_are_those_of_mpfr() {
     let dir = Dir::new();
@@ -33,7 +22,6 @@ fn errors_are_those_of_mpfr() {
     run.expect(worst["result"] != worst["reference"]["rounded"], "which is not what the function returned");
 }
 
-#[cfg(feature = "mpfr")]
 #[test]
 fn errno_is_that_of_the_standard() {
     let dir = Dir::new();
@@ -46,7 +34,6 @@ fn errno_is_that_of_the_standard() {
 }
 
 /// A function of C23 that the system's library may not have, and one of three arguments.
-#[cfg(feature = "mpfr")]
 #[test]
 fn functions_of_later_standards_and_of_three_arguments_are_known() {
     let dir = Dir::new();
@@ -62,7 +49,6 @@ fn functions_of_later_standards_and_of_three_arguments_are_known() {
 }
 
 /// The system's library has functions with an integer parameter. An order is small unless the user gives another range.
-#[cfg(feature = "mpfr")]
 #[test]
 fn functions_with_an_integer_argument_are_compared() {
     let dir = Dir::new();

@@ -8,12 +8,10 @@
 //! All this runs the target, so it happens in child processes. If a child dies, the remaining results for that find are
 //! lost.
 
-#[cfg(feature = "mpfr")]
 pub mod avoidable;
 pub mod confirm;
 pub mod conversion;
 pub mod job;
-#[cfg(feature = "mpfr")]
 mod precise;
 pub mod shown;
 pub mod work;

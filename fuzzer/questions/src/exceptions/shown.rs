@@ -14,7 +14,6 @@ pub fn output(function: &Function, cells: &[u128]) -> Vec<Arg> {
 }
 
 /// The floating-point numbers among the results, in the same order: their kind (`double` or `float`), and their value.
-#[cfg(feature = "mpfr")]
 #[must_use]
 pub fn floats(function: &Function, cells: &[u128]) -> Vec<(Kind, f64)> {
     let number = |v: &Value| match v.kind {

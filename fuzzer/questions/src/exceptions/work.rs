@@ -107,7 +107,6 @@ fn work(
         let observed = observe_run(evaluator, job.branch, bytes);
         send(&ChildMessage::Done(*i, observed.clone()));
         // After the observation is sent, because the precise computation may take long or end this process.
-        #[cfg(feature = "mpfr")]
         if let Some((avoidable, precise)) = super::avoidable::examine(evaluator, job, &observed, jobs.len()) {
             send(&ChildMessage::Judged(*i, avoidable, precise));
         }
