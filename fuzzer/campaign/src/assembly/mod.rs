@@ -33,7 +33,7 @@ use penfuzz_engine::{
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
 use penfuzz_report::{self as report, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
-use penfuzz_system::process::child::NoProcess;
+use penfuzz_system::process::{child::NoProcess, deadline};
 use penfuzz_target::program::{Function, Site, Target, environment, state};
 
 use self::{claims::Claims, operands::met};
@@ -80,7 +80,10 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
     let finds = finds(evaluator, from, kept, wanted);
-    let time = if from.stop.is_end() { TIME_AT_END } else { TIME_RUNNING };
+    // A campaign that has used up its time limit may exceed it by little.
+    let at_end =
+        from.options.run.max_time.filter(|_| from.stop == StopReason::MaxTime).map_or(TIME_AT_END, time_at_end);
+    let time = if from.stop.is_end() { at_end } else { TIME_RUNNING };
     let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
@@ -163,6 +166,12 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
     report.test_program = Some(penfuzz_testgen::commands(&report));
     report
+}
+
+/// The time for shrinking after a campaign with this time limit: the rest of the excess is for the confirmation of the
+/// tests, for proofs and for files.
+fn time_at_end(limit: Duration) -> Duration {
+    TIME_AT_END.min(deadline::excess(limit) / 4)
 }
 
 /// Rounds to a multiple of `1 / per_unit`: further digits are meaningless, and JSON readers differ in the last one.

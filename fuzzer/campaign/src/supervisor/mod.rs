@@ -57,7 +57,7 @@ const ENDING_TIME: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// Maximum startup time of the clients that a time limit does not count.
-const LONGEST_START: Duration = Duration::from_secs(10);
+const LONGEST_START: Duration = Duration::from_millis(500);
 
 /// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it early; the report is still written. A second
 /// SIGINT ends it at once, without the report.
@@ -91,8 +91,6 @@ struct Supervisor<'a> {
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
-    /// Total time of the pauses in which solvers ran.
-    paused: Duration,
     /// Whether the search makes no progress, so that solvers run next.
     is_stuck: bool,
 }
@@ -127,7 +125,6 @@ impl<'a> Supervisor<'a> {
             is_last_attempt: false,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
-            paused: Duration::ZERO,
             is_stuck: false,
         })
     }
@@ -261,16 +258,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Time since the first client began to search, without pauses. Loading a target and evaluating the inputs of its
-    /// directory takes longest where other programs use the processors, and a short campaign would otherwise end before
-    /// it begins. At most [`LONGEST_START`] of the startup is left uncounted.
+    /// Time since the first client began to search, with the pauses for solvers. Loading a target and evaluating the
+    /// inputs of its directory takes longest where other programs use the processors, and a short campaign would
+    /// otherwise end before it begins. At most [`LONGEST_START`] of the startup is left uncounted.
     fn search_time(&mut self) -> Duration {
         if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
             self.search_begun = Some(Instant::now());
         }
         let latest = self.begun + LONGEST_START;
         let begun = self.search_begun.map_or(latest, |begun| begun.min(latest));
-        Instant::now().saturating_duration_since(begun).saturating_sub(self.paused)
+        Instant::now().saturating_duration_since(begun)
     }
 
     fn update_display(&mut self) -> Result<(), Error> {
