@@ -77,6 +77,10 @@ static void keepNoReturnCallsApart(Function &F) {
     if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
 }
 
+// An access through a null pointer ends a program that is compiled without optimization. The optimizer may assume that
+// it does not happen and remove it.
+static void keepNullAccesses(Function &F) { F.addFnAttr(Attribute::NullPointerIsValid); }
+
 class PenPass : public PassInfoMixin<PenPass> {
 public:
   PreservedAnalyses run(Module &M, ModuleAnalysisManager &MAM) {
@@ -103,6 +107,7 @@ public:
       FAM.invalidate(*F, PreservedAnalyses::none());
       Plans.back().NullParameters = nullComparisonsOf(X, *F);
       keepNoReturnCallsApart(*F);
+      keepNullAccesses(*F);
       makeShadow(X, *F);
     }
     noteLibrary(M, FAM);

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
-use penfuzz_system::process::interrupts;
+use penfuzz_system::process::{deadline, interrupts};
 
 use super::{Options, Proofs, RunOptions, run};
 
@@ -32,14 +32,15 @@ pub fn try_inputs(
     report: &mut Report,
     hints: Vec<Vec<u8>>,
 ) -> Result<Vec<String>, Error> {
-    if hints.is_empty() || interrupts::requested() {
+    let time = deadline::left().map_or(TIME, |left| left.min(TIME));
+    if hints.is_empty() || interrupts::requested() || time.is_zero() {
         return Ok(Vec::new());
     }
     let run_options = RunOptions {
         out: Some(dir.to_path_buf()),
         seeds: None,
         fresh: false,
-        max_time: Some(TIME),
+        max_time: Some(time),
         max_evals: None,
         sync: Vec::new(),
         monitors: Vec::new(),

@@ -113,10 +113,13 @@ impl Text {
     /// The text. `None` if it is empty, or if its bytes were not written by [`Text::set`].
     #[must_use]
     pub fn get(&self) -> Option<String> {
+        self.read().filter(|text| text.chars().all(|c| c == '\n' || !c.is_control()))
+    }
+
+    fn read(&self) -> Option<String> {
         let n = self.length.load(Ordering::Acquire);
-        let is_text = |text: &String| text.chars().all(|c| c == '\n' || !c.is_control());
         let bytes = (1..=TEXT_ROOM as u64).contains(&n).then(|| self.bytes.read(n as usize))?;
-        String::from_utf8(bytes).ok().filter(is_text)
+        String::from_utf8(bytes).ok()
     }
 }
 
@@ -149,10 +152,10 @@ impl SealedText {
         unsafe { libc::mprotect(first, size_of::<Self>(), libc::PROT_READ) };
     }
 
-    /// Like [`Text::get`].
+    /// The text, with any control characters: a path may have them. `None` if it is empty.
     #[must_use]
     pub fn get(&self) -> Option<String> {
-        self.0.get()
+        self.0.read()
     }
 }
 
@@ -173,6 +176,8 @@ pub enum WorkerEnd {
     Failed = 3,
     /// The report is written, and another worker can continue.
     Stuck = 4,
+    /// The worker panicked; [`WorkerShm::error`] holds the message.
+    Panicked = 5,
 }
 
 /// The memory that the supervisor shares with the worker of one client. Mapped once and never unmapped; initially all
@@ -187,6 +192,11 @@ pub struct WorkerShm {
     /// 1 while the worker writes files or checks inputs for hanging, which may take long without an evaluation:
     /// [`WorkerShm::without_evaluations`].
     pub reporting: AtomicU32,
+    /// 1 while the worker evaluates the inputs of its predecessors; stays 1 if it dies or needs a restart meanwhile.
+    pub restoring: AtomicU32,
+    /// Number of workers that ended while they evaluated the inputs of their predecessors. From the first one on, these
+    /// inputs are evaluated in fresh processes.
+    pub failed_restores: AtomicU32,
     /// Calls of the representing function over the whole campaign. Written by the evaluator without atomics.
     pub evaluations: AtomicU64,
     /// Number of goals.
@@ -233,6 +243,8 @@ pub struct WorkerShm {
     seconds_before: AtomicU64,
     /// The output directory; set once the worker holds its lock.
     pub directory: SealedText,
+    /// 1 once the supervisor has read `directory`. Only then does the target run, which could overwrite it.
+    pub directory_is_read: AtomicU32,
     /// Why the worker failed.
     pub error: Text,
     /// 1 if the command line must change: the cause of the error is [`penfuzz_system::files::destination::Unusable`].

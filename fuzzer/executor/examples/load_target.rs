@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let saturation = state.metadata::<Saturation>()?;
-    let (total, covered, ..) = saturation.counts();
+    let BranchCounts { total, covered, .. } = saturation.counts();
     println!("{name}: {covered} of {total} branches covered");
     for site in &target.sites[target.functions[function].sites.clone()] {
         for (k, branch) in site.branches().enumerate().filter(|(_, b)| saturation.is_covered(*b)) {

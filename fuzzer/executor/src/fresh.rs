@@ -9,13 +9,19 @@ use core::fmt::Debug;
 use super::Fault;
 
 /// The result of an evaluation in a fresh process.
-#[derive(Debug, Clone, Default)]
-pub struct FreshResult {
-    /// The armed branches that it took, whether or not they were covered before, ascending; empty if it ended its
-    /// process.
-    pub hits: Vec<u32>,
-    /// The fault, if it did not end normally.
-    pub fault: Option<Fault>,
+#[derive(Debug, Clone)]
+pub enum FreshResult {
+    /// The evaluation ended.
+    Ended {
+        /// The armed branches that it took, whether or not they were covered before, ascending.
+        hits: Vec<u32>,
+        /// The fault, if it did not end normally.
+        fault: Option<Fault>,
+    },
+    /// The process died of something that cannot be intercepted, or was too slow.
+    Died,
+    /// The system could not create a process, so nothing is known.
+    NoProcess,
 }
 
 /// Evaluates inputs, each in a fresh process.

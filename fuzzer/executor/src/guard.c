@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -44,6 +45,7 @@ static volatile sig_atomic_t in_handler;
 static volatile uint64_t ticked_evaluation;
 static volatile uint32_t ticks, ticks_allowed;
 static volatile uint64_t pages_allowed = UINT64_MAX, mapped_allowed = UINT64_MAX;
+static uint64_t files_allowed = UINT64_MAX; /* highest descriptor while enough are free */
 static int statm = -1;
 static int installed;
 static timer_t timer;
@@ -82,7 +84,7 @@ struct memory {
 /* Reads the first two numbers of /proc/self/statm. */
 static struct memory memory_used(void) {
   char text[64];
-  ssize_t n = statm < 0 ? -1 : pread(statm, text, sizeof text, 0);
+  ssize_t n = statm < 0 ? -1 : sandbox_read_file(statm, text, sizeof text);
   uint64_t numbers[2] = {0, 0};
   ssize_t i = 0;
   for (int k = 0; k < 2; k++, i++)
@@ -106,9 +108,17 @@ void guard_look_at_memory(void) {
   if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_needs_restart = 1;
 }
 
+/* Called at each tick: are only a few descriptors free? A target that leaks descriptors takes the lowest free ones. */
+static void look_at_files(void) {
+  long lowest = statm < 0 ? 0 : sandbox_duplicate(statm);
+  if (lowest > 0) sandbox_close(lowest);
+  if (lowest < 0 || (uint64_t)lowest > files_allowed) guard_needs_restart = 1;
+}
+
 /* Called at each tick: returns GUARD_STOP_MEMORY if the limit is exceeded. */
 static uint32_t check_memory(void) {
   struct memory used = memory_used();
+  look_at_files();
   if (used.resident > pages_allowed / 2 || used.mapped > mapped_allowed / 2) guard_high_memory = 1;
   return used.resident > pages_allowed || used.mapped > mapped_allowed ? GUARD_STOP_MEMORY : 0;
 }
@@ -132,12 +142,26 @@ static void note_machine_state(const ucontext_t *context) {
 #endif
 }
 
+<<<<<<< HEAD
 static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address,
+=======
+static uint64_t place_of(const ucontext_t *context) {
+#if defined(__x86_64__)
+  return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+#else
+  return context->uc_mcontext.pc;
+#endif
+}
+
+static __attribute__((noreturn)) void end_evaluation(int signal_number, int code, uint32_t stop, uint64_t address,
+>>>>>>> c62
                                                      void *context) {
   in_handler = UNWINDING;
   /* The jump may leave the C library in the middle of malloc. Only the target uses that heap, because the fuzzer has an
    * allocator of its own. But later evaluations would use it too, so the process must be replaced. */
   if (signal_number == SIGALRM) guard_needs_restart = 1;
+  /* The code cannot be executed: the target has changed the protection of its own pages. */
+  if (signal_number == SIGSEGV && code == SEGV_ACCERR && address == place_of(context)) guard_needs_restart = 1;
   memset(&guard_end, 0, sizeof guard_end);
   guard_end.signal = stop ? 0 : signal_number;
   guard_end.stop = stop;
@@ -154,10 +178,19 @@ static void on_system_call(int in_target, void *context) {
   if (answer.refusal == SANDBOX_NOTHING) return;
   sandbox_leave_wrapper(context);
   if (++refusals >= REFUSALS_PER_PROCESS) guard_needs_restart = 1;
-  end_evaluation(0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
+  end_evaluation(0, 0, GUARD_STOP_REFUSED, (uint64_t)answer.refusal << 32 | answer.detail, context);
 }
 
 static void handle_signal(int signal_number, siginfo_t *info, void *context) {
+#if defined(__x86_64__)
+  /* The target has set the alignment check flag and returned. */
+  const greg_t alignment_check = 1 << 18;
+  greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+  if (signal_number == SIGBUS && !guard_in_target && *flags & alignment_check) {
+    *flags &= ~alignment_check;
+    return;
+  }
+#endif
   /* Threads that the target started while it was loaded cannot be left by a jump. */
   int is_own = syscall(SYS_gettid) == own_thread, in_target = guard_in_target && is_own;
   if (signal_number == SIGSYS && info->si_code == SYS_SECCOMP) {
@@ -189,11 +222,16 @@ static void handle_signal(int signal_number, siginfo_t *info, void *context) {
     stop = check_memory();
     if (!stop && !overdue()) return;
   }
-  end_evaluation(signal_number, stop, (uint64_t)(uintptr_t)info->si_addr, context);
+  end_evaluation(signal_number, info->si_code, stop, (uint64_t)(uintptr_t)info->si_addr, context);
 }
 
 /* errno is restored, because a tick may interrupt the target between a call and its check of errno. */
 static void on_signal(int signal_number, siginfo_t *info, void *context) {
+#if defined(__x86_64__)
+  /* Clears the alignment check flag, below the red zone. */
+  __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x40000, (%%rsp)\n\tpopfq\n\tleaq 128(%%rsp), %%rsp"
+                   ::: "memory", "cc");
+#endif
   int saved = errno;
   handle_signal(signal_number, info, context);
   errno = saved;
@@ -223,6 +261,8 @@ int guard_install(uint64_t timeout_ns, uint64_t tick_ns, uint64_t memory) {
   mapped_allowed = 2 * used.mapped + MAPPED_FACTOR * pages;
   guard_needs_restart = guard_high_memory = 0;
   ticks_allowed = (uint32_t)((timeout_ns + tick_ns - 1) / tick_ns) + 1; /* the first tick may come immediately */
+  struct rlimit files;
+  if (!getrlimit(RLIMIT_NOFILE, &files)) files_allowed = files.rlim_cur - files.rlim_cur / 4;
   if (installed) return 0;
   own_thread = syscall(SYS_gettid);
   start_mask = sandbox_mask();

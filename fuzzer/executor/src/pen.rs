@@ -11,7 +11,7 @@ use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 use super::{
     Evaluator, Fault, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
-    fresh::FreshProcessRunner,
+    fresh::{FreshProcessRunner, FreshResult},
 };
 
 /// Access to the evaluator of an executor, for stages that call it many times within one LibAFL iteration.
@@ -38,19 +38,54 @@ pub struct PenExecutor<OT> {
     /// The branches that the run took but its replay did not.
     unconfirmed: Vec<u32>,
     fresh: Option<Box<dyn FreshProcessRunner>>,
+    /// Whether inputs run in fresh processes only, and how many of them ended their process.
+    only_fresh: bool,
+    unanswered: usize,
 }
 
 impl<OT> PenExecutor<OT> {
     /// Creates the executor. `observer` is the handle of the [`PenObserver`] in `observers`.
     #[must_use]
     pub fn new(evaluator: Evaluator, observers: OT, observer: Handle<PenObserver>) -> Self {
-        Self { evaluator, observers, observer, hits: Vec::new(), unconfirmed: Vec::new(), fresh: None }
+        Self {
+            evaluator,
+            observers,
+            observer,
+            hits: Vec::new(),
+            unconfirmed: Vec::new(),
+            fresh: None,
+            only_fresh: false,
+            unanswered: 0,
+        }
     }
 
     /// Sets the fresh process that repeats each run that takes a new branch; `None` repeats no run.
     #[must_use]
     pub fn replaying(self, fresh: Option<Box<dyn FreshProcessRunner>>) -> Self {
         Self { fresh, ..self }
+    }
+
+    /// Whether inputs run in fresh processes only, as long as there are any: for inputs that may end this process.
+    pub fn set_only_fresh(&mut self, only_fresh: bool) {
+        self.only_fresh = only_fresh && self.fresh.is_some();
+    }
+
+    /// The number of inputs without a result, because they ended their fresh process.
+    #[must_use]
+    pub fn unanswered(&self) -> usize {
+        self.unanswered
+    }
+
+    /// Runs the input in a fresh process only; returns the fault.
+    fn run_only_fresh(&mut self, bytes: &[u8]) -> Option<Fault> {
+        self.hits.clear();
+        let FreshResult::Ended { hits, fault } = self.fresh.as_mut()?.run_fresh(bytes) else {
+            self.unanswered += 1;
+            return None;
+        };
+        self.hits = hits;
+        self.evaluator.note_taken(&self.hits);
+        fault
     }
 
     /// Replaces the result of a run that ended normally by its result in a fresh process; returns the fault there. Once
@@ -62,15 +97,20 @@ impl<OT> PenExecutor<OT> {
         if !fresh.has_differed() && adds_nothing() {
             return None;
         }
-        let run = fresh.run_fresh(bytes);
+        let (hits, fault) = match fresh.run_fresh(bytes) {
+            FreshResult::Ended { hits, fault } => (hits, fault),
+            FreshResult::Died => (Vec::new(), None),
+            // The report replays the input once more.
+            FreshResult::NoProcess => return None,
+        };
         core::mem::swap(&mut self.unconfirmed, &mut self.hits);
-        self.unconfirmed.retain(|b| !run.hits.contains(b));
+        self.unconfirmed.retain(|b| !hits.contains(b));
         if !self.unconfirmed.is_empty() {
             fresh.note_difference();
         }
-        self.hits = run.hits;
+        self.hits = hits;
         self.evaluator.note_taken(&self.hits);
-        run.fault
+        fault
     }
 }
 
@@ -84,6 +124,23 @@ impl<OT> PenExecutor<OT> {
         let ran = self.evaluator.run(x);
         self.evaluator.target().set_sancov(false);
         ran
+    }
+}
+
+impl<OT> PenExecutor<OT> {
+    /// Runs the input in this process, and once more in a fresh one if necessary. Returns the value of `r` and the fault.
+    fn evaluate(&mut self, bytes: &[u8]) -> (f64, Option<Fault>) {
+        let mut ran = self.run(bytes);
+        self.hits.clear();
+        if self.evaluator.has_hits() {
+            self.evaluator.take_hits(&mut self.hits);
+            if ran == RunStatus::Returned {
+                ran = self.evaluator.check_other_placements(bytes, &self.hits);
+            }
+        }
+        let r = metric_of(self.evaluator.metric()).to_real(self.evaluator.r());
+        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { self.replay(bytes) };
+        (r, fault)
     }
 }
 
@@ -120,17 +177,9 @@ where
     fn run_target(&mut self, _fuzzer: &mut Z, state: &mut S, _mgr: &mut EM, input: &I) -> Result<ExitKind, Error> {
         *state.executions_mut() += 1;
         let bytes = input.target_bytes();
-        let mut ran = self.run(&bytes);
-        self.hits.clear();
-        if self.evaluator.has_hits() {
-            self.evaluator.take_hits(&mut self.hits);
-            if ran == RunStatus::Returned {
-                ran = self.evaluator.check_other_placements(&bytes, &self.hits);
-            }
-        }
         self.unconfirmed.clear();
-        let r = metric_of(self.evaluator.metric()).to_real(self.evaluator.r());
-        let fault = if ran == RunStatus::Faulted { self.evaluator.fault() } else { self.replay(&bytes) };
+        let (r, fault) =
+            if self.only_fresh { (f64::INFINITY, self.run_only_fresh(&bytes)) } else { self.evaluate(&bytes) };
         let kind = match fault.as_ref().map(|f| f.kind) {
             None => ExitKind::Ok,
             Some(FaultKind::Crash) => ExitKind::Crash,

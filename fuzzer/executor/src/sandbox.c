@@ -9,6 +9,8 @@
 #include "sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -20,6 +22,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 uint64_t sandbox_files[16];
@@ -183,6 +186,32 @@ static struct sandbox_answer send_signal(const struct call *c, ucontext_t *conte
 
 static int is_ours(uint64_t file) { return file < 1024 && sandbox_files[file / 64] >> file % 64 & 1; }
 
+/* The target sees the standard streams and the files that it has opened, as in a process of its own. */
+static long use_file(const struct call *c) { return is_ours(c->a[0]) ? -EBADF : repeat_call(c); }
+
+/* A signal of a file could be addressed to the supervisor, or end this process. */
+static long control_file(const struct call *c) {
+  if (is_ours(c->a[0])) return -EBADF;
+  switch ((int)c->a[1]) {
+    case F_SETOWN:
+    case F_SETOWN_EX:
+    case F_SETSIG:
+    case F_SETLEASE:
+    case F_NOTIFY: return 0;
+    default: return repeat_call(c);
+  }
+}
+
+static long control_device(const struct call *c) {
+  if (is_ours(c->a[0])) return -EBADF;
+  return c->a[1] == FIOSETOWN || c->a[1] == SIOCSPGRP ? 0 : repeat_call(c);
+}
+
+static long duplicate(const struct call *c) {
+  if (is_ours(c->a[0])) return -EBADF;
+  return is_ours(c->a[1]) ? -EBUSY : repeat_call(c);
+}
+
 static long close_range_except_protected(unsigned first, unsigned last) {
   if (last > 65535) last = 65535;
   for (unsigned file = first; file <= last; file++)
@@ -192,11 +221,66 @@ static long close_range_except_protected(unsigned first, unsigned last) {
 
 /* ---- other calls ---- */
 
-/* Reads a resource limit, but does not change one of this process. */
+/* Reads a resource limit of this process without changing it. Other processes are not accessible. */
 static long limits(const struct call *c) {
   struct call reading = *c;
-  if ((int)c->a[0] == 0 || (int)c->a[0] == CALL(SYS_getpid, 0, 0, 0, 0)) reading.a[2] = 0;
+  if ((int)c->a[0] != 0 && (int)c->a[0] != CALL(SYS_getpid, 0, 0, 0, 0)) return -EPERM;
+  reading.a[2] = 0;
   return repeat_call(&reading);
+}
+
+/* A timer whose signal would kill or stop the process is created without a signal. */
+static long create_timer(const struct call *c) {
+  struct call harmless = *c;
+  struct sigevent event;
+  if (!c->a[1]) return repeat_call(c);
+  memcpy(&event, (const void *)c->a[1], sizeof event);
+  if (event.sigev_signo == SIGKILL || event.sigev_signo == SIGSTOP) event.sigev_notify = SIGEV_NONE;
+  harmless.a[1] = (uint64_t)&event;
+  return repeat_call(&harmless);
+}
+
+/* ---- waiting ---- */
+
+/* The ticks of the guard interrupt these calls, which a program without the guard would not see. Each waits until its
+ * time is over; a wait that takes too long ends when the evaluation is overdue. */
+
+static long sleep_for(const struct call *c) {
+  struct call again = *c;
+  int has_clock = c->number == SYS_clock_nanosleep, is_absolute = has_clock && c->a[1] & TIMER_ABSTIME;
+  struct timespec left;
+  again.a[has_clock ? 3 : 1] = (uint64_t)&left;
+  for (;;) {
+    long result = repeat_call(&again);
+    if (result != -EINTR) return result;
+    if (!is_absolute) again.a[has_clock ? 2 : 0] = (uint64_t)&left;
+  }
+}
+
+static int64_t milliseconds(void) {
+  struct timespec now;
+  CALL(SYS_clock_gettime, CLOCK_MONOTONIC, &now, 0, 0);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* poll and epoll_wait: the time in milliseconds is the argument `at`, and negative for no limit. */
+static long wait_for_events(const struct call *c, int at) {
+  struct call again = *c;
+  int64_t end = milliseconds() + (int)c->a[at];
+  for (;;) {
+    long result = repeat_call(&again);
+    if (result != -EINTR) return result;
+    int64_t left = end - milliseconds();
+    if ((int)c->a[at] >= 0) again.a[at] = (uint64_t)(left > 0 ? left : 0);
+  }
+}
+
+/* select and ppoll update their time themselves; pause has none. */
+static long wait_again(const struct call *c) {
+  long result;
+  do result = repeat_call(c);
+  while (result == -EINTR);
+  return result;
 }
 
 static long emulate_umask(uint64_t wanted) {
@@ -210,6 +294,7 @@ static long control(const struct call *c) {
   switch ((int)c->a[0]) {
     case PR_SET_PDEATHSIG:
     case PR_SET_DUMPABLE:
+    case PR_SET_TSC: /* the guard and the search read the time stamp counter */
     case PR_SET_CHILD_SUBREAPER: return 0;
     case PR_SET_SECCOMP: return -EPERM;
     default: return repeat_call(c);
@@ -217,6 +302,21 @@ static long control(const struct call *c) {
 }
 
 static uint32_t kind_of_child(uint64_t flags) { return flags & CLONE_THREAD ? SANDBOX_THREAD : SANDBOX_PROCESS; }
+
+/* Calls that are trapped only for the descriptors of the fuzzer. `mmap`, `splice` and others with six arguments are
+ * left out: they cannot be repeated with the secret number. */
+static const uint32_t file_calls[] = {
+    SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv, SYS_pwritev, SYS_lseek,
+    SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_fstat, SYS_fchmod, SYS_fchown, SYS_flock, SYS_dup,
+    SYS_sendfile, SYS_getdents64, SYS_fchdir,
+};
+#define N_FILE_CALLS (sizeof file_calls / sizeof *file_calls)
+
+static int is_file_call(long number) {
+  for (size_t i = 0; i < N_FILE_CALLS; i++)
+    if (file_calls[i] == (uint32_t)number) return 1;
+  return 0;
+}
 
 static struct sandbox_answer answer(const struct call *c, ucontext_t *context, int own_timer) {
   struct sandbox_answer done = {SANDBOX_NOTHING, 0};
@@ -242,11 +342,14 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
 #ifdef SYS_dup2
     case SYS_dup2:
 #endif
-    case SYS_dup3: result = is_ours(c->a[1]) ? -EBUSY : repeat_call(c); break;
+    case SYS_dup3: result = duplicate(c); break;
+    case SYS_fcntl: result = control_file(c); break;
+    case SYS_ioctl: result = control_device(c); break;
     case SYS_rt_sigaction: result = set_action(c); break;
     case SYS_rt_sigprocmask: result = set_mask(c, context); break;
     case SYS_sigaltstack: result = set_stack(c); break;
     case SYS_setitimer: result = (int)c->a[0] == ITIMER_REAL ? 0 : repeat_call(c); break;
+    case SYS_timer_create: result = create_timer(c); break;
     case SYS_timer_settime:
     case SYS_timer_delete: result = (int)c->a[0] == own_timer ? 0 : repeat_call(c); break;
     case SYS_umask: result = emulate_umask(c->a[0]); break;
@@ -263,7 +366,16 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
     case SYS_sched_setparam:
     case SYS_sched_setattr:
     case SYS_sched_setaffinity: break;
-    default: result = -EPERM; break;
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep: result = sleep_for(c); break;
+#ifdef SYS_poll
+    case SYS_poll: result = wait_for_events(c, 2); break;
+    case SYS_epoll_wait: result = wait_for_events(c, 3); break;
+    case SYS_select:
+    case SYS_pause:
+#endif
+    case SYS_ppoll: result = wait_again(c); break;
+    default: result = is_file_call(c->number) ? use_file(c) : -EPERM; break;
   }
   put_result(context, result);
   return done;
@@ -298,13 +410,21 @@ void sandbox_leave_wrapper(ucontext_t *context) {
 
 static const uint32_t trapped[] = {
 #if defined(__x86_64__)
-    SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2,
+    SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2, SYS_poll, SYS_epoll_wait, SYS_select, SYS_pause,
 #endif
+<<<<<<< HEAD
     SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill,
     SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3,
     SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_setitimer, SYS_timer_settime, SYS_timer_delete,
     SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam,
     SYS_sched_setattr, SYS_sched_setaffinity,
+=======
+    SYS_nanosleep, SYS_clock_nanosleep, SYS_ppoll,
+    SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3, SYS_rt_sigaction, SYS_rt_sigprocmask,
+    SYS_sigaltstack, SYS_setitimer, SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_fcntl, SYS_ioctl, SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl,
+    SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity,
+>>>>>>> c62
     /* forbidden */
     SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
     SYS_setresgid, SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare,
@@ -326,27 +446,44 @@ static const uint32_t trapped[] = {
 #define LOAD(member) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(member))
 #define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), (yes), (no))
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, (what))
-#define FIXED 3 /* instructions before the list */
-#define TAIL 7  /* instructions after the list */
+#define FIXED 3 /* instructions before the lists */
+#define KEY 6   /* instructions that compare the secret number */
+#define OWN 64  /* number of descriptors that are protected from all calls, not only from being closed */
 
-/* Calls that are not in the list are allowed before an argument is read: the kernel caches that result and no longer
+/* Appends the comparison of the first argument with each descriptor of the fuzzer. The two instructions after the
+ * comparisons allow the call if none is equal. */
+static size_t compare_files(struct sock_filter *code, size_t n) {
+  uint32_t own[OWN];
+  size_t count = 0;
+  for (uint32_t file = 0; file < 1024 && count < OWN; file++)
+    if (is_ours(file)) own[count++] = file;
+  code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, args[0]));
+  for (size_t i = 0; i < count; i++, n++) code[n] = (struct sock_filter)IF_EQUAL(own[i], count - i, 0);
+  code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+  return n;
+}
+
+/* Calls that are in neither list are allowed before an argument is read: the kernel caches that result and no longer
  * runs the filter for them. */
 int sandbox_install(int allow_network) {
   /* A second filter would expect another number. A forked process inherits the filter of its parent. */
   static int is_installed;
   if (is_installed) return 0;
-  static struct sock_filter code[FIXED + N_TRAPPED + TAIL];
+  static struct sock_filter code[FIXED + N_TRAPPED + N_FILE_CALLS + 1 + OWN + 2 + KEY];
   const size_t n_trapped = allow_network ? N_TRAPPED - N_NETWORK : N_TRAPPED;
-  _Static_assert(N_TRAPPED + TAIL < 256, "a jump of the filter goes 255 instructions far at most");
+  _Static_assert(N_TRAPPED + N_FILE_CALLS + OWN + 3 < 256, "a jump of the filter goes 255 instructions far at most");
   if (getrandom(&filter_key, sizeof filter_key, 0) != sizeof filter_key) return errno;
   const size_t args = offsetof(struct seccomp_data, args[5]);
+  const size_t files = FIXED + n_trapped + N_FILE_CALLS + 1, key = compare_files(code, files);
   size_t n = 0;
   code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch));
-  code[n++] = (struct sock_filter)IF_EQUAL(ARCHITECTURE, 0, n_trapped + 1);
+  code[n++] = (struct sock_filter)IF_EQUAL(ARCHITECTURE, 0, key - 2);
   code[n++] = (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr));
-  for (size_t i = 0; i < n_trapped; i++)
-    code[n++] = (struct sock_filter)IF_EQUAL(trapped[i], n_trapped - i, 0);
+  for (size_t i = 0; i < n_trapped; i++, n++) code[n] = (struct sock_filter)IF_EQUAL(trapped[i], key - n - 1, 0);
+  for (size_t i = 0; i < N_FILE_CALLS; i++, n++)
+    code[n] = (struct sock_filter)IF_EQUAL(file_calls[i], files - n - 1, 0);
   code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_ALLOW);
+  n = key;
   code[n++] = (struct sock_filter)LOAD(args);
   code[n++] = (struct sock_filter)IF_EQUAL(filter_key, 0, 2);
   code[n++] = (struct sock_filter)LOAD(args + 4);
@@ -359,3 +496,9 @@ int sandbox_install(int allow_network) {
   is_installed = 1;
   return 0;
 }
+
+long sandbox_duplicate(int file) { return CALL(SYS_dup, file, 0, 0, 0); }
+
+void sandbox_close(long file) { CALL(SYS_close, file, 0, 0, 0); }
+
+long sandbox_read_file(int file, void *to, uint64_t size) { return CALL(SYS_pread64, file, to, size, 0); }

@@ -37,7 +37,15 @@ void sandbox_leave_wrapper(ucontext_t *context);
 void sandbox_set_mask(uint64_t mask);
 uint64_t sandbox_mask(void);
 
-/* Descriptors that the target cannot close, one bit for each descriptor below 1024. */
+/* Reads the start of a file by a system call that passes the filter: a tick reads the memory in use. Returns the number
+ * of bytes, or a negative errno. */
+long sandbox_read_file(int file, void *to, uint64_t size);
+
+/* dup and close, in the same way: a tick finds out whether descriptors are left. */
+long sandbox_duplicate(int file);
+void sandbox_close(long file);
+
+/* Descriptors of the fuzzer, one bit for each descriptor below 1024. */
 extern uint64_t sandbox_files[16];
 
 /* Installs the filter for the calling thread and the processes that it forks. `allow_network` lets socket calls pass.

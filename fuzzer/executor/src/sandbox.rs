@@ -5,6 +5,7 @@
 //! it reports success without making the call, or ends the evaluation as a crash whose reason names the call.
 //! `docs/misbehaving.md` lists the calls.
 
+use core::ffi::c_char;
 use std::{
     collections::BTreeSet,
     fs::File,
@@ -20,6 +21,7 @@ unsafe extern "C" {
     static mut sandbox_files: [u64; FILES / 64];
     fn sandbox_install(allow_network: i32) -> i32;
     fn guard_restore_environment();
+    static mut environ: *mut *mut c_char;
 }
 
 /// Only descriptors below this number can be protected.
@@ -40,6 +42,8 @@ pub struct Sandbox {
     before: BTreeSet<RawFd>,
     target_files: BTreeSet<RawFd>,
     working_directory: Option<File>,
+    /// The C library's pointer to the environment variables once the target is loaded.
+    environment: *mut *mut c_char,
 }
 
 impl Sandbox {
@@ -51,6 +55,8 @@ impl Sandbox {
             before: open_files(),
             target_files: BTreeSet::new(),
             working_directory: File::open(".").ok(),
+            // SAFETY: only this thread runs code that changes the environment.
+            environment: unsafe { environ },
         }
     }
 
@@ -63,6 +69,8 @@ impl Sandbox {
     /// Call this when the target is loaded: files that its constructors opened belong to the target.
     pub fn loaded(&mut self) {
         self.target_files = &open_files() - &self.before;
+        // SAFETY: as in `before_loading`.
+        self.environment = unsafe { environ };
         if let Some(working_directory) = &self.working_directory {
             self.target_files.remove(&working_directory.as_raw_fd());
         }
@@ -89,15 +97,24 @@ impl Sandbox {
     /// protected. Has no effect if the child has inherited a filter. On an error the target is not contained.
     pub(super) fn install_in_child(allowed: &[Allow]) {
         let none = BTreeSet::new();
-        let all = Self { allowed: allowed.to_vec(), before: none.clone(), target_files: none, working_directory: None };
+        let all = Self {
+            allowed: allowed.to_vec(),
+            before: none.clone(),
+            target_files: none,
+            working_directory: None,
+            environment: core::ptr::null_mut(),
+        };
         let _ = all.install();
     }
 
     /// Restores the working directory of the start, to which the paths of the campaign are relative, and the
-    /// floating-point environment of the start. The target may have changed both.
+    /// floating-point environment and the environment variables of the start. The target may have changed all of them.
     pub fn restore_process_state(&self) {
         // SAFETY: the target does not run.
-        unsafe { guard_restore_environment() };
+        unsafe {
+            guard_restore_environment();
+            environ = self.environment;
+        }
         if let Some(working_directory) = &self.working_directory {
             // SAFETY: an open directory. On an error the process stays where it is, and the next write reports it.
             unsafe { libc::fchdir(working_directory.as_raw_fd()) };

@@ -3,7 +3,7 @@
 use std::{cell::Cell, path::Path, time::Duration};
 
 use penfuzz_report::proof;
-use penfuzz_system::process::interrupts;
+use penfuzz_system::process::{deadline, interrupts};
 
 use super::{
     Limits,
@@ -28,7 +28,7 @@ impl Budget {
     /// Returns true if no time is left, or if the user has interrupted.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.left.get().is_zero() || interrupts::requested()
+        self.left.get().is_zero() || interrupts::requested() || deadline::is_past()
     }
 
     /// The time that is left after `queries` further queries of maximal length.

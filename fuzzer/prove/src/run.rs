@@ -10,7 +10,7 @@ use std::{
 };
 
 use penfuzz_system::process::{
-    fork, interrupts,
+    deadline, fork, interrupts,
     wait::{kill, time_in_queue, wait_with},
 };
 
@@ -35,7 +35,7 @@ pub struct Ended {
 }
 
 /// Runs a command in a process group of its own. Time in which it waits for a processor does not count towards the
-/// limit.
+/// limit, but the command is also killed at the deadline of this process ([`deadline`]).
 ///
 /// # Errors
 /// When the command cannot be started, or there is no room for its output.
@@ -65,7 +65,8 @@ fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Opti
     let (mut is_killed, mut waited) = (false, Duration::ZERO);
     let ended = wait_with(pid, || {
         waited = time_in_queue(pid).max(waited);
-        if !is_killed && (began.elapsed() >= limit + waited || interrupts::requested()) {
+        let is_over = began.elapsed() >= limit + waited || interrupts::requested() || deadline::is_past();
+        if !is_killed && is_over {
             // Kills the whole group, since a solver may be a script that starts another program. SAFETY: kill accesses
             // no memory.
             unsafe { libc::kill(-pid, libc::SIGKILL) };

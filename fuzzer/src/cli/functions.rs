@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use penfuzz_directory::replay::open;
+use penfuzz_directory::replay::{expendable::in_child, open};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
 use penfuzz_executor::{evaluator::EvaluationLimits, sandbox::Sandbox};
@@ -29,21 +29,27 @@ pub struct Args {
 /// Lists the functions of the target, or only the one that `--function` names.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let linked = args.target.link(Goals::Branches)?;
-    let target = Target::load(&linked.file)?.named(args.target.path()?);
-    let wanted = args.target.function.as_deref();
-    let mut entries: Vec<_> = catalog(&target)
-        .into_iter()
-        .filter(|e| wanted.is_none_or(|w| is_name_of(w, &e.name) || e.symbol == w))
-        .collect();
-    if let ([entry], Some(_)) = (&mut entries[..], wanted) {
-        find_sizes(entry, &linked.file, &args.target)?;
-    }
+    let entries = in_child(&linked.file, || entries(args, &linked.file))?;
     if args.json {
         console::out_json(&serde_json::to_string_pretty(&entries).map_err(Error::from_source)?);
     } else {
         console::out(&table(&entries));
     }
     Ok(Outcome::Fine)
+}
+
+/// Loads the target and returns its functions, or only the one that `--function` names.
+fn entries(args: &Args, linked: &Path) -> Result<Vec<Entry>, Error> {
+    let target = Target::load(linked)?.named(args.target.path()?);
+    let wanted = args.target.function.as_deref();
+    let mut entries: Vec<_> = catalog(&target)
+        .into_iter()
+        .filter(|e| wanted.is_none_or(|w| is_name_of(w, &e.name) || e.symbol == w))
+        .collect();
+    if let ([entry], Some(_)) = (&mut entries[..], wanted) {
+        find_sizes(entry, linked, &args.target)?;
+    }
+    Ok(entries)
 }
 
 /// Calls the function that is named, to find the sizes of the memory that its pointers lead to.

@@ -24,6 +24,7 @@ use penfuzz_report::{
 use penfuzz_system::{
     console, errln,
     files::{destination::Unusable, foreign},
+    process::deadline,
 };
 
 use super::{
@@ -55,9 +56,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
 
-    /// Stop after this time of search (500ms, 30s, 5m, 2h) [default: when every branch is covered or given up].
+    /// Stop after this time (500ms, 30s, 5m, 2h), solvers and reports included [default: when every branch is covered or given up].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    max_time: Option<Duration>,
+    pub(super) max_time: Option<Duration>,
 
     /// Stop after this many evaluations of the function.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -312,10 +313,22 @@ pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
 
 /// Runs a campaign that searches for `goals`.
 pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
+    run_campaign(args, goals, args.max_time)
+}
+
+/// As [`campaign`]. The time limit is that of the campaign only: the command goes on after it.
+pub(super) fn campaign_before_more(args: &Args, goals: Goals) -> Result<Finished, Error> {
+    run_campaign(args, goals, None)
+}
+
+fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Finished, Error> {
     if !args.criterion.is_empty() && !goals.include_branches() {
         return Err(Error::from_source(Unusable("--criterion is for campaigns on branches only".to_owned())));
     }
     let linked = args.target.link(goals)?;
+    if let Some(limit) = limit {
+        deadline::set(limit);
+    }
     let settings = args.target.settings(&linked, goals)?;
     let options = Options {
         settings: Settings {

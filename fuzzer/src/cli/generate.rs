@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         let mut lines = r.messages.lines();
         let first = lines.clone().find(|line| line.contains("error")).or(lines.next()).unwrap_or_default();
         let advice = if r.is_support { " (take it out of `support` as well)" } else { "" };
-        errln!("penfuzz: {} does not compile and is left out{advice}: {first}", r.file.display());
+        errln!("penfuzz: {} is left out{advice}: {first}", r.file.display());
     }
     let output = args.output.clone().unwrap_or_else(|| args.recipe.with_file_name("suite.toml"));
     if args.check {

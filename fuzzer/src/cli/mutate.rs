@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         measure(args, target, &campaign, &mut report)?;
         return Ok(outcome(args, &report, Outcome::Fine));
     }
-    let mut done = fuzz::campaign(&args.fuzz, Goals::Branches)?;
+    let mut done = fuzz::campaign_before_more(&args.fuzz, Goals::Branches)?;
     // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
     measure(args, &done.dir, &campaign, &mut done.report)?;

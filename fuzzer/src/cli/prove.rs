@@ -16,7 +16,7 @@ use penfuzz_report::{
     proof::{Proof, Verdict},
     summary,
 };
-use penfuzz_system::{console, errln, outln};
+use penfuzz_system::{console, errln, outln, process::deadline};
 
 use super::{
     Outcome, fuzz,
@@ -59,9 +59,15 @@ pub struct Args {
     #[arg(long, conflicts_with = "exhaust_time")]
     no_exhaust: bool,
 
+<<<<<<< HEAD
     /// Time limit of all solvers for all branches.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
     prove_time: Duration,
+=======
+    /// Time of all solvers for all branches [default: what the search leaves of --max-time; without that, 10m].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    prove_time: Option<Duration>,
+>>>>>>> c62
 }
 
 /// A tool that counts coverage.
@@ -73,9 +79,13 @@ enum Tool {
     Gcovr,
 }
 
+/// Time of all solvers if the user gives no limit.
+const PROVE_TIME: Duration = Duration::from_mins(10);
+
 /// Runs the proofs for a campaign. If TARGET is not the directory of a campaign, runs the campaign first.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let limits = Limits { each: args.solver_time, all: args.prove_time, closed_world: args.closed_world };
+    let all = args.prove_time.or(args.fuzz.max_time).unwrap_or(PROVE_TIME);
+    let limits = Limits { each: args.solver_time, all, closed_world: args.closed_world };
     if solver::find().is_empty() {
         return Err(Error::new(
             "no solver was found: install z3, cvc5 or bitwuzla, or run ./setup in penfuzz's source directory",
@@ -85,11 +95,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if args.check {
         return check(target, args.trust.trust, limits.each);
     }
+    if let Some(limit) = args.fuzz.max_time {
+        deadline::set(limit + args.prove_time.unwrap_or_default());
+    }
     let is_campaign = target.join(manifest::FILE).is_file();
     let (mut report, dir) = if is_campaign {
         (of_campaign(target, args.trust.trust, limits, args.exclusions.is_some())?, target.clone())
     } else {
         let mut fuzz = args.fuzz.clone();
+        if args.prove_time.is_none() {
+            // The other half is for the solvers.
+            fuzz.max_time = fuzz.max_time.map(|limit| limit / 2);
+        }
         fuzz.proofs.limits = Some(limits);
         let done = fuzz::campaign(&fuzz, Criterion::goals(&fuzz.criterion))?;
         if !args.fuzz.json && args.exclusions.is_none() {

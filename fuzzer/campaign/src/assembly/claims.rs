@@ -17,6 +17,7 @@ use penfuzz_directory::{
     },
 };
 use penfuzz_executor::FaultKind;
+use penfuzz_system::process::child::NoProcess;
 
 use crate::assembly::ReportInputs;
 
@@ -31,6 +32,8 @@ pub struct Claims {
     pub lost: HashSet<u32>,
     /// Whether each crash occurs in a fresh process, by the file of its input.
     pub crashes: HashMap<String, bool>,
+    /// Number of tests that no fresh process could evaluate, because the system had none to spare. Their branches count.
+    pub unconfirmed: usize,
 }
 
 impl Claims {
@@ -51,23 +54,27 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
     let mut hold = true;
     let alone = |bytes: &[u8]| {
         let mut tested = fresh.test(bytes)?;
-        tested.covers.retain(|b| finds.goals[*b as usize]);
-        Some(tested)
+        tested.iter_mut().for_each(|t| t.covers.retain(|b| finds.goals[*b as usize]));
+        Ok(tested)
     };
+    let mut unknown: HashSet<String> = HashSet::new();
     for test in shrunk.tests.iter().filter(|t| !is_long(t)) {
-        match alone(&test.bytes).filter(|t| t.covers == test.covers) {
-            Some(known) => drop(tested.insert(test.file.clone(), known)),
-            None => hold = false,
+        match alone(&test.bytes) {
+            Ok(Some(known)) if known.covers == test.covers => drop(tested.insert(test.file.clone(), known)),
+            Ok(_) => hold = false,
+            Err(NoProcess) => drop(unknown.insert(test.file.clone())),
         }
     }
     if !hold {
-        tested = finds
-            .kept
-            .iter()
-            .filter(|k| !is_long(k))
-            .filter_map(|k| Some((k.file.clone(), alone(&k.bytes)?)))
-            .collect();
-        shrunk.tests = cover::choose(finds.kept.iter().filter_map(|k| held(k, &tested, is_long(k))).collect());
+        (tested, unknown) = (HashMap::new(), HashSet::new());
+        for kept in finds.kept.iter().filter(|k| !is_long(k)) {
+            match alone(&kept.bytes) {
+                Ok(known) => tested.extend(known.map(|known| (kept.file.clone(), known))),
+                Err(NoProcess) => drop(unknown.insert(kept.file.clone())),
+            }
+        }
+        let is_kept = |k: &Kept| is_long(k) || unknown.contains(&k.file);
+        shrunk.tests = cover::choose(finds.kept.iter().filter_map(|k| held(k, &tested, is_kept(k))).collect());
     }
     let taken: HashSet<u32> = shrunk.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
     let counts = |b: &u32| {
@@ -81,7 +88,8 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
     let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);
     let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
-    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes }
+    let unconfirmed = shrunk.tests.iter().filter(|t| unknown.contains(&t.file)).count();
+    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes, unconfirmed }
 }
 
 /// Replays each crash in a fresh process. A simplified input that does not crash there is replaced by the original
@@ -103,9 +111,10 @@ fn repeated(from: &ReportInputs, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap
     known
 }
 
-/// The input with the branches that it takes in a fresh process. A long-running input is returned unchanged.
-fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_long: bool) -> Option<Kept> {
-    if is_long {
+/// The input with the branches that it takes in a fresh process. One that is not tested there is returned unchanged if
+/// `is_kept`.
+fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_kept: bool) -> Option<Kept> {
+    if is_kept {
         return Some(kept.clone());
     }
     tested.get(&kept.file).map(|t| Kept { covers: t.covers.clone(), ..kept.clone() })
@@ -120,5 +129,5 @@ fn depend_on_each_other(fresh: &Zygote, tests: &[Kept], tested: &HashMap<String,
         return false;
     }
     let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    fresh.tests(&inputs).is_none_or(|together| together != alone)
+    fresh.tests(&inputs).is_ok_and(|together| together.is_none_or(|together| together != alone))
 }

@@ -25,14 +25,19 @@ use penfuzz_directory::{
         results,
     },
     replay::fresh::Zygote,
-    shrink::{Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
+    shrink::{self, Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 use penfuzz_engine::{
     saturation::{BranchCounts, Saturation, Scope},
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
+<<<<<<< HEAD
 use penfuzz_report::{self as report, BranchIndex, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
+=======
+use penfuzz_report::{self as report, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
+use penfuzz_system::process::{child::NoProcess, deadline};
+>>>>>>> c62
 use penfuzz_target::program::{Function, Site, Target, environment, state};
 
 use self::{claims::Claims, operands::met};
@@ -64,6 +69,9 @@ pub struct ReportInputs<'a> {
     pub stop: StopReason,
     /// Evaluates the tests in fresh processes. `None`: the tests are not confirmed.
     pub fresh: Option<&'a Zygote>,
+    /// Whether inputs are evaluated in fresh processes only, because in this process they could end it. Then nothing is
+    /// shrunk.
+    pub only_fresh: bool,
 }
 
 /// Assembles the report. Evaluates each kept input once more to find the branches that it covers. Inputs are shown
@@ -76,12 +84,20 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
     let finds = finds(evaluator, from, kept, wanted);
-    let time = if from.stop.is_end() { TIME_AT_END } else { TIME_RUNNING };
-    let mut shrunk = shrinker.shrink(evaluator, &finds, time);
+    // A campaign that has used up its time limit may exceed it by little.
+    let at_end =
+        from.options.run.max_time.filter(|_| from.stop == StopReason::MaxTime).map_or(TIME_AT_END, time_at_end);
+    let time = if from.stop.is_end() { at_end } else { TIME_RUNNING };
+    let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
+<<<<<<< HEAD
     let BranchCounts { total, covered, saturated, given_up } = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() {
+=======
+    let (total, covered, saturated, given_up) = from.saturation.counts();
+    if total == 0 && shrunk.tests.is_empty() && !from.only_fresh {
+>>>>>>> c62
         // In a function without branches, no coverage selects an input.
         shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
     }
@@ -91,7 +107,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     // Only branches keep control from the code after them; goals of other kinds do not.
     if from.options.settings.goals.include_branches() {
         blocked_sites::find_ways(&Rc::clone(evaluator.target()), &order, &mut sites);
-        if from.stop.is_end() {
+        if from.stop.is_end() && !from.only_fresh {
             blocked_sites::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
         }
     }
@@ -161,6 +177,12 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     report
 }
 
+/// The time for shrinking after a campaign with this time limit: the rest of the excess is for the confirmation of the
+/// tests, for proofs and for files.
+fn time_at_end(limit: Duration) -> Duration {
+    TIME_AT_END.min(deadline::excess(limit) / 4)
+}
+
 /// Rounds to a multiple of `1 / per_unit`: further digits are meaningless, and JSON readers differ in the last one.
 fn rounded(x: f64, per_unit: f64) -> f64 {
     (x * per_unit).round() / per_unit
@@ -178,18 +200,26 @@ fn rerun(evaluator: &mut Evaluator, from: &ReportInputs) -> Vec<Kept> {
             runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
             continue;
         }
-        if let Some(fresh) = from.fresh.filter(|_| from.saturation.has_unconfirmed()) {
-            let covers = fresh.test(bytes).map(|tested| tested.covers);
-            runs.extend(covers.map(|covers| Kept { file: file.clone(), bytes: bytes.clone(), covers }));
-            continue;
-        }
-        let (ran, covers) = evaluator.run_recorded(bytes);
-        if ran == RunStatus::Returned {
-            runs.push(Kept { file: file.clone(), bytes: bytes.clone(), covers });
-        }
+        let covers = if from.only_fresh || from.saturation.has_unconfirmed() {
+            taken_in_fresh_process(from, bytes).unwrap_or_else(|NoProcess| taken_here(evaluator, bytes))
+        } else {
+            // Memory that this process no longer shares with a fresh one may keep the input from returning here.
+            taken_here(evaluator, bytes).or_else(|| taken_in_fresh_process(from, bytes).unwrap_or_default())
+        };
+        runs.extend(covers.map(|covers| Kept { file: file.clone(), bytes: bytes.clone(), covers }));
     }
     evaluator.set_evaluations(count);
     runs
+}
+
+fn taken_in_fresh_process(from: &ReportInputs, bytes: &[u8]) -> Result<Option<Vec<u32>>, NoProcess> {
+    let Some(fresh) = from.fresh else { return Err(NoProcess) };
+    Ok(fresh.test(bytes)?.map(|tested| tested.covers))
+}
+
+fn taken_here(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Vec<u32>> {
+    let (ran, covers) = evaluator.run_recorded(bytes);
+    (ran == RunStatus::Returned).then_some(covers)
 }
 
 /// The sites in source order, each with the branches that the report lists (as numbers within the site), and the
@@ -239,11 +269,20 @@ fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order:
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
-        ..results::of(evaluator, &kept.bytes, claims.seen(&kept.file))
+        ..observed(evaluator, from, kept, claims)
     };
     let tests = shrunk.tests.iter().map(test).collect();
     evaluator.set_evaluations(count);
     tests
+}
+
+fn observed(evaluator: &mut Evaluator, from: &ReportInputs, kept: &Kept, claims: &Claims) -> Test {
+    let fresh = claims.seen(&kept.file);
+    let again = from.fresh.filter(|_| from.only_fresh).and_then(|fresh| fresh.test(&kept.bytes).ok().flatten());
+    match (fresh, again) {
+        (Some(fresh), Some(again)) => results::agreed(evaluator.function(), &kept.bytes, fresh, &[again.seen]),
+        (fresh, _) => results::of(evaluator, &kept.bytes, fresh),
+    }
 }
 
 fn sites(
@@ -278,7 +317,11 @@ fn sites(
                         let test = first_tests.get(&BranchIndex { site: i, branch: j }).copied();
                         let branch = branch(evaluator, from, site.first_branch + k, test, shrunk, claims);
                         let outcome = outcomes[*k].clone();
-                        report::Branch { outcome, met: met(evaluator, site, *k, shrunk), ..branch }
+                        report::Branch {
+                            outcome,
+                            met: if from.only_fresh { None } else { met(evaluator, site, *k, shrunk) },
+                            ..branch
+                        }
                     })
                     .collect(),
                 distance_unit: unit_text(site.predicate).to_owned(),

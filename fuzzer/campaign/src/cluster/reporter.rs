@@ -17,7 +17,11 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::saturation::{BranchGraph, Saturation, Scope};
 use penfuzz_error::Error;
-use penfuzz_executor::{Evaluator, evaluator::RunStatus, fresh::FreshProcessRunner};
+use penfuzz_executor::{
+    Evaluator,
+    evaluator::RunStatus,
+    fresh::{FreshProcessRunner, FreshResult},
+};
 use penfuzz_report::Report;
 use penfuzz_system::files::foreign;
 
@@ -80,6 +84,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
         scope: &scope,
         stop: totals.stop,
         fresh: fresh.as_ref(),
+        only_fresh: false,
     };
     let report = report_assembly::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.restore_process_state();
@@ -102,12 +107,11 @@ fn cover(
         let (ran, hits) = evaluator.run_recorded(bytes);
         let is_new = hits.iter().any(|b| !saturation.is_covered(*b as usize));
         match &mut fresh {
-            Some(fresh) if is_new || saturation.has_unconfirmed() => {
-                let run = fresh.run_fresh(bytes);
-                if run.fault.is_none() {
-                    saturation.cover(&run.hits, false);
-                }
-            }
+            Some(fresh) if is_new || saturation.has_unconfirmed() => match fresh.run_fresh(bytes) {
+                FreshResult::Ended { hits, fault: None } => drop(saturation.cover(&hits, false)),
+                FreshResult::NoProcess if ran == RunStatus::Returned => drop(saturation.cover(&hits, false)),
+                _ => {}
+            },
             _ if ran == RunStatus::Returned => drop(saturation.cover(&hits, false)),
             _ => {}
         }

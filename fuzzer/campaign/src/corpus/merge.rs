@@ -23,7 +23,10 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::saturation::{BranchCounts, BranchGraph, Saturation};
 use penfuzz_error::{Error, at};
-use penfuzz_executor::{Fault, fresh::FreshProcessRunner};
+use penfuzz_executor::{
+    Fault,
+    fresh::{FreshProcessRunner, FreshResult},
+};
 use penfuzz_target::program::select;
 
 use super::{
@@ -163,6 +166,7 @@ impl Merger {
             scope: &self.session.scope,
             stop: if saturation.is_done() { StopReason::Saturated } else { StopReason::Merged },
             fresh,
+            only_fresh: false,
         };
         let report = report_assembly::report(evaluator, &sources, &mut Shrinker::default());
         reports::write_all(store.dir(), &report).map_err(Error::from_source)
@@ -238,8 +242,11 @@ fn confirmed(saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote
     let covers = &find.run.covers;
     let is_known = covers.iter().all(|b| saturation.is_covered(*b as usize)) && !saturation.has_unconfirmed();
     let Some(fresh) = fresh.filter(|_| !is_known && find.run.long.is_none()) else { return covers.clone() };
-    let run = fresh.run_fresh(&find.input.bytes);
-    let hits = if run.fault.is_none() { run.hits } else { Vec::new() };
+    let hits = match fresh.run_fresh(&find.input.bytes) {
+        FreshResult::Ended { hits, fault: None } => hits,
+        FreshResult::NoProcess => return covers.clone(),
+        _ => Vec::new(),
+    };
     let unconfirmed: Vec<u32> = covers.iter().copied().filter(|b| !hits.contains(b)).collect();
     saturation.note_unconfirmed(&unconfirmed);
     hits

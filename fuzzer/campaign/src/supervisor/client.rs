@@ -3,12 +3,13 @@
 use core::sync::atomic::Ordering;
 use std::{
     os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
     process::ExitStatus,
     time::{Duration, Instant},
 };
 
 use libafl_bolts::core_affinity::CoreId;
-use penfuzz_directory::replay::fatal_input::Death as Killed;
+use penfuzz_directory::replay::fatal_input::Death;
 use penfuzz_error::Error;
 use penfuzz_executor::fault::signal_name;
 use penfuzz_system::{
@@ -50,7 +51,9 @@ enum WorkerEnding {
     Stuck,
     NeedsRestart,
     Failed,
-    Killed(Killed),
+    /// Memory that the worker needs was damaged, probably by the target.
+    Panicked,
+    Killed(Death),
 }
 
 /// An event that the supervisor must react to.
@@ -59,7 +62,7 @@ pub enum Event {
     /// The worker runs, or one that needed a restart has been replaced.
     Nothing,
     /// The worker was killed, and has been or will be replaced.
-    Replaced(Killed),
+    Replaced(Death),
     /// The worker was stopped by a signal, did not continue, and has been replaced.
     StoppedReplaced,
     /// The worker has finished.
@@ -101,6 +104,12 @@ pub struct Client {
     deaths_without_find: u32,
     best: u64,
     messages: Messages,
+    /// The output directory.
+    dir: Option<PathBuf>,
+    /// Number of workers that died after the campaign was to end.
+    deaths_at_end: u32,
+    /// The number of panics of workers.
+    panics: u32,
 }
 
 impl Client {
@@ -129,6 +138,9 @@ impl Client {
             deaths_without_find: 0,
             best: 0,
             messages: Messages::default(),
+            dir: None,
+            deaths_at_end: 0,
+            panics: 0,
         })
     }
 
@@ -161,6 +173,25 @@ impl Client {
         stalled::is_stopped(self.pid)
     }
 
+    /// The output directory, once a worker has chosen it. Read before the target runs, which can overwrite the memory
+    /// that it shares with this process.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    fn read_directory(&mut self) {
+        if self.dir.is_none() && self.shm().directory_is_read.load(Ordering::Relaxed) == 0 {
+            self.dir = self.shm().directory.get().map(PathBuf::from);
+            self.shm().directory_is_read.store(self.dir.is_some().into(), Ordering::Release);
+        }
+    }
+
+    /// Kills a worker that does not end in time. The next one does only what the report needs.
+    pub fn kill(&self) {
+        wait::kill(self.pid);
+    }
+
     /// Asks the worker to end. The first `reason` given is kept.
     pub fn stop(&self, reason: StopReason) {
         let _ = self.shm().stop.compare_exchange(0, reason as u32, Ordering::Relaxed, Ordering::Relaxed);
@@ -173,6 +204,7 @@ impl Client {
     pub fn start(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
         self.evaluations_before = self.shm().evaluations.load(Ordering::Relaxed);
         self.shm().reporting.store(0, Ordering::Relaxed);
+        self.shm().restoring.store(0, Ordering::Relaxed);
         (self.last_count, self.last_change) = (u64::MAX, Instant::now());
         (self.is_stuck, self.was_stopped, self.stopped) = (false, false, Stopped::default());
         let (place, core, shm) = (self.place.clone(), self.core, self.shm);
@@ -211,10 +243,11 @@ impl Client {
         if self.has_ended {
             return Ok(Event::Nothing);
         }
+        self.read_directory();
         if let Some(until) = self.paused_until {
             if Instant::now() >= until || self.shm().stop_reason() != StopReason::None {
                 self.paused_until = None;
-                self.start(options, begun)?;
+                self.start_when_possible(options, begun)?;
             }
             return Ok(Event::Nothing);
         }
@@ -223,10 +256,13 @@ impl Client {
             return Ok(Event::Nothing);
         };
         self.pid = 0;
+        if self.shm().restoring.load(Ordering::Relaxed) != 0 {
+            self.shm().failed_restores.fetch_add(1, Ordering::Relaxed);
+        }
         if self.was_stopped {
             // The input did not cause this, so it is not recorded as a fatal one.
             self.restarts += 1;
-            return self.start(options, begun).map(|()| Event::StoppedReplaced);
+            return self.start_when_possible(options, begun).map(|()| Event::StoppedReplaced);
         }
         match ending(self.shm(), ended.status, self.is_stuck) {
             WorkerEnding::Finished => {
@@ -242,7 +278,27 @@ impl Client {
                 self.has_ended = true;
                 Ok(Event::Failed(failure(self.shm())))
             }
+            WorkerEnding::Panicked if self.shm().searching.load(Ordering::Acquire) == 0 => {
+                self.has_ended = true;
+                Ok(Event::Failed(failure(self.shm())))
+            }
+            WorkerEnding::Panicked => {
+                self.panics += 1;
+                self.replace(options, begun, Death::DAMAGED)
+            }
             WorkerEnding::Killed(killed) => self.replace(options, begun, killed),
+        }
+    }
+
+    /// Starts a worker, or tries it again later if the system has no process to spare.
+    fn start_when_possible(&mut self, options: &Options, begun: Instant) -> Result<(), Error> {
+        match self.start(options, begun) {
+            Err(e) if self.shm().stop_reason() != StopReason::None && self.paused_until.is_none() => Err(e),
+            Err(_) => {
+                self.paused_until = Some(Instant::now() + PAUSE.0);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 
@@ -274,14 +330,29 @@ impl Client {
     /// Replaces a worker that needs a restart.
     fn restart(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
+<<<<<<< HEAD
         if self.idle >= IDLE {
             self.has_ended = true;
             return Ok(Event::Failed(Error::new(
                 "workers end one after another without a new evaluation, because inputs of the campaign leak much \
                  memory or take as long as `--timeout`; raise --memory-limit and --timeout",
             )));
+=======
+        if self.idle >= IDLE && self.shm().stop_reason() == StopReason::None {
+            self.shm().warn(
+                "one worker after the other ends without a new evaluation, because inputs of the campaign leave much \
+                 memory behind or take as long as `--timeout`; give more of both",
+            );
+            return self.end_without_search(options, begun);
+>>>>>>> c62
         }
-        self.start(options, begun).map(|()| Event::Nothing)
+        self.start_when_possible(options, begun).map(|()| Event::Nothing)
+    }
+
+    /// Starts a worker that only writes the report, because no worker can search.
+    fn end_without_search(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
+        self.stop(StopReason::WorkersDie);
+        self.start_when_possible(options, begun).map(|()| Event::NoProgress)
     }
 
     /// Whether the worker that ended made at least one evaluation.
@@ -289,39 +360,64 @@ impl Client {
         self.shm().evaluations.load(Ordering::Relaxed) > self.evaluations_before
     }
 
-    fn replace(&mut self, options: &Options, begun: Instant, killed: Killed) -> Result<Event, Error> {
+    fn replace(&mut self, options: &Options, begun: Instant, killed: Death) -> Result<Event, Error> {
         let shm = self.shm();
         // In a farm, the target was loaded once before the clients started.
         if shm.searching.load(Ordering::Acquire) == 0 && self.place.farm.is_none() {
             self.has_ended = true;
             return Ok(Event::Failed(died_loading(options, killed.signal)));
         }
+        if shm.stop_reason() != StopReason::None {
+            return self.replace_at_end(options, begun, killed);
+        }
         self.deaths = if self.has_progressed() { 0 } else { self.deaths + 1 };
         let hopeless = if self.place.farm.is_some() { MAX_DEATHS_IN_FARM } else { MAX_DEATHS };
         if self.deaths >= hopeless {
+<<<<<<< HEAD
             self.has_ended = true;
             let how = signal_name(killed.signal);
             return Ok(Event::Failed(Error::new(format!(
                 "workers are killed one after another ({how}) without a new evaluation; giving up"
             ))));
+=======
+            let how = killed.cause();
+            shm.warn(&format!("one worker after the other is killed ({how}), without a new evaluation"));
+            return self.end_without_search(options, begun);
+>>>>>>> c62
         }
         let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
         let found = found.into_iter().fold(0, u64::saturating_add);
         self.deaths_without_find = if found > self.best { 0 } else { self.deaths_without_find + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped.
-        let _ = shm.note_fatal_input(killed.to_number());
+        // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped. While
+        // a report is written, the input that is noted there was not the cause.
+        if shm.reporting.load(Ordering::Relaxed) == 0 {
+            let _ = shm.note_fatal_input(killed.to_number());
+        }
         if self.deaths > 1 && self.place.farm.is_some() {
             self.paused_until = Some(Instant::now() + (PAUSE.0 * self.deaths).min(PAUSE.1));
         } else {
-            self.start(options, begun)?;
+            self.start_when_possible(options, begun)?;
         }
         Ok(if self.deaths_without_find >= MAX_DEATHS_WITHOUT_FIND {
             Event::NoProgress
         } else {
             Event::Replaced(killed)
         })
+    }
+
+    /// Replaces a worker that died after the campaign was to end: it was about to write the report.
+    fn replace_at_end(&mut self, options: &Options, begun: Instant, killed: Death) -> Result<Event, Error> {
+        self.deaths_at_end += 1;
+        if self.deaths_at_end >= MAX_DEATHS {
+            self.has_ended = true;
+            return Ok(Event::Failed(Error::new(format!(
+                "the process that writes the report is killed again and again ({})",
+                killed.cause()
+            ))));
+        }
+        self.start_when_possible(options, begun).map(|()| Event::Nothing)
     }
 }
 
@@ -331,9 +427,14 @@ pub(super) fn work_and_exit(
     work: impl FnOnce() -> Result<worker::End, Error>,
 ) -> Result<(), Error> {
     service::close_listeners();
+    let worker = std::process::id();
     std::panic::set_hook(Box::new(move |info| {
+        if std::process::id() != worker {
+            // A child of the worker.
+            std::process::abort();
+        }
         shm.error.set(&format!("penfuzz failed in a way it should not ({info}); please report it"));
-        exit(shm, WorkerEnd::Failed)
+        exit(shm, WorkerEnd::Panicked)
     }));
     let end = match work() {
         Ok(worker::End::Finished) => WorkerEnd::Finished,
@@ -372,10 +473,11 @@ fn ending(shm: &WorkerShm, status: ExitStatus, stuck: bool) -> WorkerEnding {
         e if e == WorkerEnd::Stuck as u32 => WorkerEnding::Stuck,
         e if e == WorkerEnd::NeedsRestart as u32 => WorkerEnding::NeedsRestart,
         e if e == WorkerEnd::Failed as u32 => WorkerEnding::Failed,
+        e if e == WorkerEnd::Panicked as u32 => WorkerEnding::Panicked,
         _ => match status.signal() {
             // The target exited in a way that is not intercepted.
-            None => WorkerEnding::Killed(Killed { signal: 0, stuck: false }),
-            Some(signal) => WorkerEnding::Killed(Killed { signal, stuck }),
+            None => WorkerEnding::Killed(Death { signal: 0, stuck: false }),
+            Some(signal) => WorkerEnding::Killed(Death { signal, stuck }),
         },
     }
 }

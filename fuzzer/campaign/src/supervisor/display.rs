@@ -8,7 +8,6 @@ use std::{
 
 use penfuzz_directory::{output::manifest, replay::fatal_input::Death};
 use penfuzz_error::Error;
-use penfuzz_executor::fault::signal_name;
 use penfuzz_report::Report;
 
 use super::{
@@ -61,8 +60,7 @@ impl Display {
     /// Shows a warning that a client was killed and is started again.
     pub fn warn_of_restart(&mut self, client: &Client, how: Death) {
         let name = client.place.farm.as_ref().map_or_else(|| "the client".to_owned(), |_| client.place.name());
-        let why = if how.signal == 0 { "by the target".to_owned() } else { signal_name(how.signal) };
-        self.history.warn(&format!("{name} was killed ({why}) and is started again"));
+        self.history.warn(&format!("{name} was killed ({}) and is started again", how.cause()));
     }
 
     /// Shows a warning about a problem that does not end the campaign.
@@ -102,11 +100,10 @@ impl Display {
 
     /// Whether the target is loaded, so that directory and function are known.
     fn has_begun(&mut self, clients: &[Client], root: Option<&Path>) -> bool {
-        let first = clients.iter().map(Client::shm).find(|b| b.searching.load(Ordering::Acquire) != 0);
+        let first = clients.iter().find(|c| c.shm().searching.load(Ordering::Acquire) != 0);
         if self.dir.is_none()
-            && let Some(shm) = first
+            && let Some(dir) = first.and_then(|client| root.or(client.dir())).map(Path::to_path_buf)
         {
-            let dir = root.map_or_else(|| PathBuf::from(shm.directory.get().unwrap_or_default()), Path::to_path_buf);
             let named = manifest::read(&dir).ok().map(|m| m.function).or_else(|| self.function.clone());
             self.history.name(&named.unwrap_or_else(|| "a function".to_owned()), &dir.to_string_lossy());
             self.dir = Some(dir);

@@ -9,7 +9,11 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
+<<<<<<< HEAD
 use penfuzz_directory::{output::reports, rendering::header};
+=======
+use penfuzz_directory::{output::reports::write_all, rendering::header};
+>>>>>>> c62
 use penfuzz_error::Error;
 use penfuzz_prove as prove;
 use penfuzz_report::{Report, json};
@@ -49,15 +53,15 @@ pub struct Finished {
 }
 
 /// Time for a client to end after it is asked to: for its last evaluations, its files, and its report if it is the only
-/// client. A client that takes longer is assumed to be blocked for ever, for example by a file system that does not
-/// respond.
-const ENDING_TIME: Duration = Duration::from_mins(5);
+/// client. If a client takes longer, another worker gets the same time to write the report without evaluating inputs in
+/// its own process.
+const ENDING_TIME: Duration = Duration::from_secs(30);
 
 /// Longest pause between two polls of the clients.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// Maximum startup time of the clients that a time limit does not count.
-const LONGEST_START: Duration = Duration::from_secs(10);
+const LONGEST_START: Duration = Duration::from_millis(500);
 
 /// Runs a campaign to its end. SIGINT (Ctrl-C), SIGTERM and SIGHUP end it early; the report is still written. A second
 /// SIGINT ends it at once, without the report.
@@ -84,13 +88,13 @@ struct Supervisor<'a> {
     exporters: Exporters,
     display: Display,
     stop: StopReason,
-    /// When the clients must have ended.
+    /// When the clients must have ended. At the first deadline their workers are replaced, at the second one they are
+    /// abandoned.
     deadline: Option<Instant>,
+    is_last_attempt: bool,
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
-    /// Total time of the pauses in which solvers ran.
-    paused: Duration,
     /// Whether the search makes no progress, so that solvers run next.
     is_stuck: bool,
 }
@@ -122,9 +126,9 @@ impl<'a> Supervisor<'a> {
             display,
             stop: StopReason::None,
             deadline: None,
+            is_last_attempt: false,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
-            paused: Duration::ZERO,
             is_stuck: false,
         })
     }
@@ -164,9 +168,27 @@ impl<'a> Supervisor<'a> {
                 let last = farm.finish(&self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
                 if last.is_err() && self.second_ctrl_c.poll() { Err(self.interrupted_twice()) } else { last }
             }
-            None => Ok(PathBuf::from(self.clients[0].shm().directory.get().unwrap_or_default())),
+            None => Ok(self.clients[0].dir().map(Path::to_path_buf).unwrap_or_default()),
         };
-        self.failure.take().map_or(dir, Err)
+        match (self.failure.take(), dir) {
+            (None, dir) => dir,
+            (Some(e), Ok(dir)) if self.stop != StopReason::None => self.last_report_on_disk(dir, e),
+            (Some(e), _) => Err(e),
+        }
+    }
+
+    /// Falls back to the last report that was written while the campaign ran, if no process can write another one
+    /// because of `error`.
+    fn last_report_on_disk(&mut self, dir: PathBuf, error: Error) -> Result<PathBuf, Error> {
+        let Ok(mut report) = read_report(&dir) else { return Err(error) };
+        self.stop.name().clone_into(&mut report.stop_reason);
+        if write_all(&dir, &report).is_err() {
+            return Err(error);
+        }
+        self.display.warn(&format!(
+            "{error}; the report is the last one written while the campaign ran, and the same command completes it"
+        ));
+        Ok(dir)
     }
 
     fn interrupted_twice(&self) -> Error {
@@ -210,6 +232,11 @@ impl<'a> Supervisor<'a> {
 
     fn check_limits(&mut self) {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if !core::mem::replace(&mut self.is_last_attempt, true) {
+                self.deadline = Some(Instant::now() + ENDING_TIME);
+                self.clients.iter().filter(|c| !c.has_ended()).for_each(Client::kill);
+                return;
+            }
             for client in self.clients.iter_mut().filter(|c| !c.has_ended()) {
                 client.abandon();
                 self.failure.get_or_insert_with(|| {
@@ -235,16 +262,16 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Time since the first client began to search, without pauses. Loading a target and evaluating the inputs of its
-    /// directory takes longest where other programs use the processors, and a short campaign would otherwise end before
-    /// it begins. At most [`LONGEST_START`] of the startup is left uncounted.
+    /// Time since the first client began to search, with the pauses for solvers. Loading a target and evaluating the
+    /// inputs of its directory takes longest where other programs use the processors, and a short campaign would
+    /// otherwise end before it begins. At most [`LONGEST_START`] of the startup is left uncounted.
     fn search_time(&mut self) -> Duration {
         if self.search_begun.is_none() && self.clients.iter().any(|c| c.shm().searching.load(Ordering::Acquire) != 0) {
             self.search_begun = Some(Instant::now());
         }
         let latest = self.begun + LONGEST_START;
         let begun = self.search_begun.map_or(latest, |begun| begun.min(latest));
-        Instant::now().saturating_duration_since(begun).saturating_sub(self.paused)
+        Instant::now().saturating_duration_since(begun)
     }
 
     fn update_display(&mut self) -> Result<(), Error> {

@@ -46,7 +46,11 @@ impl Supervisor<'_> {
     pub(super) fn run_solvers_and_resume(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
         let began = Instant::now();
         self.carry_over(dir, &mut report);
-        if let Err(e) = ask(dir, &mut report, prove::Limits::after(self.begun.elapsed())) {
+        let mut limits = prove::Limits::after(self.begun.elapsed());
+        // The limit of a campaign includes the pauses.
+        limits.all =
+            self.options.run.max_time.map_or(limits.all, |t| limits.all.min(t.saturating_sub(self.search_time())));
+        if let Err(e) = ask(dir, &mut report, limits) {
             self.display.warn(&format!("the proofs are not complete: {e}"));
         }
         let run = &mut self.options.to_mut().run;
@@ -56,7 +60,6 @@ impl Supervisor<'_> {
         run.out = Some(dir.to_path_buf());
         run.fresh = false;
         let pause = began.elapsed();
-        self.paused += pause;
         for client in &mut self.clients {
             client.shm().exclude_pause(pause);
             client.resume(&self.options, self.begun)?;

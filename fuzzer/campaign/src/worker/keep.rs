@@ -60,6 +60,9 @@ impl Campaign<'_> {
     pub(super) fn flush(&mut self, executor: &mut Executor, state: &State) -> Result<(), Error> {
         let _pause = self.shm.without_evaluations();
         self.hold.restore_process_state();
+        if executor.evaluator().needs_restart() {
+            self.reserve.release();
+        }
         // Finds that are only in the journal would be lost when the journal is emptied.
         self.note_finds(state, executor.evaluator().evaluations())?;
         let done = self.write_due(executor, state)?;
@@ -210,8 +213,11 @@ impl Campaign<'_> {
     pub(super) fn finish(mut self, stop: StopReason, executor: &mut Executor, state: &State) -> Result<End, Error> {
         let _pause = self.shm.without_evaluations();
         self.hold.restore_process_state();
+        self.reserve.release();
         self.note_finds(state, executor.evaluator().evaluations())?;
-        if !state.metadata::<Saturation>()?.has_goals() {
+        // If the report kills this worker, the next one evaluates in fresh processes only.
+        self.shm.restoring.store(1, Ordering::Release);
+        if !state.metadata::<Saturation>()?.has_goals() && !self.only_fresh {
             self.keep_any(executor);
         }
         self.remember(executor, state)?;
@@ -257,6 +263,7 @@ impl Campaign<'_> {
             scope: &self.scope,
             stop,
             fresh: self.fresh.as_ref(),
+            only_fresh: self.only_fresh,
         };
         let report = report_assembly::report(executor.evaluator_mut(), &sources, &mut self.shrinker);
         self.hold.restore_process_state();

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     rc::Rc,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use libafl::{
@@ -32,7 +32,10 @@ use penfuzz_engine::{
 use penfuzz_error::{Error, failed};
 use penfuzz_executor::{Evaluator, HasEvaluator, PenExecutor, fresh::FreshProcessRunner, sandbox::Sandbox};
 use penfuzz_mutators::{dictionary::Dictionary, havoc::numeric_mutations, view::Layout};
-use penfuzz_system::{files::own, process::streams};
+use penfuzz_system::{
+    files::{own, reserve::Reserve},
+    process::streams,
+};
 use penfuzz_target::{
     hash::{StableHash, of_text},
     program::{program_constants, state, symbols::demangled},
@@ -142,7 +145,17 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
     }
     let campaign = Campaign::new(options, place, prepared, store, socket, begun, shm)?;
     campaign.hold_target();
+    wait_until_directory_is_read(shm);
     campaign.run()
+}
+
+/// Waits until the supervisor has read the output directory from `shm`, which the target can overwrite: normally less
+/// than a millisecond. A supervisor that is stopped for longer reads it later.
+fn wait_until_directory_is_read(shm: &WorkerShm) {
+    let latest = Instant::now() + Duration::from_secs(1);
+    while shm.directory_is_read.load(Ordering::Acquire) == 0 && Instant::now() < latest {
+        std::thread::sleep(Duration::from_micros(100));
+    }
 }
 
 /// Checks before several clients start that the target and its function can be used. Writes the manifest, and stores
@@ -208,6 +221,11 @@ struct Campaign<'a> {
     pipes: Option<Pipes>,
     /// Evaluates kept inputs once more in fresh processes.
     fresh: Option<Zygote>,
+    /// Whether the inputs of the campaign are evaluated in fresh processes only: an earlier worker died of them, or the
+    /// campaign was to end before this worker started, so that only the report is left to do.
+    only_fresh: bool,
+    /// Descriptors that the target cannot use up.
+    reserve: Reserve,
     synced_kept: usize,
     synced_solutions: usize,
     /// The number of solutions that were already checked for hanging.
@@ -285,6 +303,8 @@ impl<'a> Campaign<'a> {
             evaluator: Some(evaluator),
             pipes: Pipes::new(),
             fresh: None,
+            only_fresh: shm.failed_restores.load(Ordering::Relaxed) > 0 || shm.stop_reason() != StopReason::None,
+            reserve: Reserve::new(),
             synced_kept: 0,
             synced_solutions: 0,
             classified_solutions: 0,
@@ -342,7 +362,9 @@ impl<'a> Campaign<'a> {
         let mut manager = Manager::new(NopMonitor::new());
         let fresh = self.fresh.clone().map(|zygote| Box::new(zygote) as Box<dyn FreshProcessRunner>);
         let mut executor = Executor::new(evaluator, tuple_list!(observer), handle).replaying(fresh);
-        self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)?;
+        if !self.restore(&mut fuzzer, &mut executor, &mut state, &mut manager)? {
+            return Ok(End::NeedsRestart);
+        }
         let clock = self.clock.clone();
         let layout = Arc::clone(&self.layout);
         let minimizer = |default: &str| self.options.run.minimizer.clone().unwrap_or_else(|| default.to_owned());
@@ -455,16 +477,16 @@ impl<'a> Campaign<'a> {
         loop {
             let imports_wait = self.import(fuzzer, executor, state, manager)?;
             self.classify_hangs(executor, state)?;
+            if self.needs_restart(executor) {
+                self.flush(executor, state)?;
+                return Ok(None);
+            }
             let saturation = state.metadata::<Saturation>()?;
             if !imports_wait
                 && if self.retries() { saturation.is_finished() } else { saturation.is_done() }
                 && !(self.retries_given_up() && saturation.has_goals() && progress::has_open(saturation))
             {
                 return Ok(Some(StopReason::Saturated));
-            }
-            if self.needs_restart(executor) {
-                self.flush(executor, state)?;
-                return Ok(None);
             }
             if self.options.run.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
                 return Ok(Some(StopReason::Stuck));

@@ -19,17 +19,18 @@ use penfuzz_system::{
 use penfuzz_target::program::Target;
 
 use super::{Campaign, Executor, Manager, State};
-use crate::{Proofs, saved_state};
+use crate::{Proofs, saved_state, worker_shm::StopReason};
 
 impl Campaign<'_> {
     /// Evaluates the inputs of earlier workers and of the other clients, and the seeds, and restores the saved state.
+    /// Returns false if one of these inputs has left the process in a state in which it must be replaced.
     pub(super) fn restore<Z>(
         &mut self,
         fuzzer: &mut Z,
         executor: &mut Executor,
         state: &mut State,
         manager: &mut Manager,
-    ) -> Result<(), Error>
+    ) -> Result<bool, Error>
     where
         Z: libafl::Evaluator<Executor, Manager, BytesInput, State>,
     {
@@ -64,8 +65,13 @@ impl Campaign<'_> {
         let lost = self.shm.finds();
         // Read before the target runs, which may change the working directory.
         let of_others = self.inputs_of_other_clients();
-        for inputs in [kept, lost, of_others] {
-            finds::submit(inputs, fuzzer, executor, state, manager)?;
+        self.shm.restoring.store(1, Ordering::Release);
+        executor.set_only_fresh(self.only_fresh);
+        for input in [kept, lost, of_others].into_iter().flatten() {
+            finds::submit(vec![input], fuzzer, executor, state, manager)?;
+            if executor.evaluator().needs_restart() {
+                return Ok(false);
+            }
         }
         for bytes in saved_state::restore(state, &self.store.saved)? {
             fuzzer.add_input(state, executor, manager, BytesInput::new(bytes))?;
@@ -85,7 +91,8 @@ impl Campaign<'_> {
             executor.evaluator_mut().set_evaluations(count);
             self.flush(executor, state)?;
         }
-        for bytes in self.store.to_run_again() {
+        let again = if self.is_over() { Vec::new() } else { self.store.to_run_again() };
+        for bytes in again {
             finds::submit(vec![bytes.clone()], fuzzer, executor, state, manager)?;
             if executor.evaluator().needs_restart() {
                 // Otherwise this input would also force a restart of the next worker before that one has searched.
@@ -93,12 +100,23 @@ impl Campaign<'_> {
                 break;
             }
         }
+        if executor.unanswered() > 0 {
+            self.shm.warn(&format!(
+                "{} of the kept inputs end the process that evaluates them and are set aside",
+                executor.unanswered()
+            ));
+        }
+        executor.set_only_fresh(false);
+        self.shm.restoring.store(0, Ordering::Release);
         if resumed {
             // Repeated evaluations are not counted.
             executor.evaluator_mut().set_evaluations(count);
         }
         let tried = self.shm.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
         for seed in seeds.into_iter().skip(tried as usize) {
+            if self.is_over() {
+                break;
+            }
             // The seed may kill this worker. The next one then continues with the next seed, and with the finds so far.
             self.shm.seeds_tried.fetch_add(1, Ordering::Relaxed);
             let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
@@ -110,7 +128,13 @@ impl Campaign<'_> {
             }
             self.sync(executor, state)?;
         }
-        self.sync(executor, state)
+        self.sync(executor, state)?;
+        Ok(true)
+    }
+
+    /// Whether the campaign is to end, so that only its report is left to do.
+    fn is_over(&self) -> bool {
+        self.shm.stop_reason() != StopReason::None
     }
 
     /// The branches that were proved unreachable in an earlier pause or an earlier run of this campaign.
@@ -133,7 +157,8 @@ impl Campaign<'_> {
     ) -> Result<(), Error> {
         // If no process can be created, the branches stay unknown.
         let taken = self.run_again(bytes, evaluator).ok().flatten().map(|(_, taken)| taken);
-        if taken.is_none() && death.is_from_outside() {
+        if taken.is_none() && !death.stuck {
+            // The process died of something that other evaluations, or other processes, did to it.
             return Ok(());
         }
         self.keep_death(death, bytes, &taken.unwrap_or_default(), evaluator, state)

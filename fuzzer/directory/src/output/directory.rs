@@ -75,15 +75,16 @@ fn is_of_a_campaign(name: &str) -> bool {
         || is_client()
 }
 
-/// Whether the entry is a lock file, a temporary file, or an empty directory: the remains of a process that was killed
-/// at its start.
+/// Whether the entry is a lock file, a temporary file, an empty file of a campaign, or an empty directory: the remains of
+/// a process that was killed at its start.
 fn is_startup_remnant(dir: &Path, name: &str) -> bool {
     let path = dir.join(name);
     let Ok(about) = fs::symlink_metadata(&path) else { return true };
     if about.is_dir() {
         return fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none());
     }
-    about.is_file() && (name == LOCK || name.starts_with(TEMPORARY_PREFIX))
+    let is_empty = about.len() == 0 && is_of_a_campaign(name);
+    about.is_file() && (name == LOCK || name.starts_with(TEMPORARY_PREFIX) || is_empty)
 }
 
 /// Whether the file is JSON of ours. All our files are objects with a `schema`.

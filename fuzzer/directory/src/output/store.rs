@@ -31,7 +31,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
-    io,
+    io::{self, ErrorKind::NotFound},
     path::{Path, PathBuf},
 };
 
@@ -354,7 +354,7 @@ impl Store {
         }
         while let Some(path) = self.superseded.last() {
             match fs::remove_file(path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                Err(e) if e.kind() != NotFound => return Err(e),
                 _ => self.superseded.pop(),
             };
         }
@@ -366,11 +366,24 @@ impl Store {
     /// # Errors
     /// File system errors.
     pub fn save(&mut self) -> io::Result<()> {
+        self.write_removed_again();
         self.flush()?;
         let text = serde_json::to_vec_pretty(&self.saved)?;
         atomic::write(&self.dir.join(STATE), &text)?;
         self.has_new_faults = false;
         Ok(())
+    }
+
+    /// Schedules the files of finds that somebody has removed meanwhile.
+    fn write_removed_again(&mut self) {
+        let all = self.inputs().into_iter().chain(self.fault_inputs.clone());
+        let is_gone = |file: &str| fs::symlink_metadata(self.dir.join(file)).is_err_and(|e| e.kind() == NotFound);
+        let gone: Vec<_> = all.filter(|(file, _)| is_gone(file)).collect();
+        for (file, bytes) in gone {
+            if self.unwritten.iter().all(|(other, _)| *other != file) {
+                self.unwritten.push((file, bytes));
+            }
+        }
     }
 
     /// Fails if an input directory was replaced by a link to another directory.

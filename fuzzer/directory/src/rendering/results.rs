@@ -64,11 +64,18 @@ impl RunObservation {
 pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<RunObservation>) -> Test {
     let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
     let seen = fresh.unwrap_or_else(|| others[1].clone());
+    agreed(evaluator.function(), bytes, seen, &others)
+}
+
+/// The same test, from an observation of a run and others of the same input: a value that differs between them is not
+/// expected.
+#[must_use]
+pub fn agreed(function: &Function, bytes: &[u8], seen: RunObservation, others: &[RunObservation]) -> Test {
     let agrees = |is_same: &dyn Fn(&RunObservation) -> bool| others.iter().all(is_same);
     let known =
         |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
     let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
-    let args = memory::truncated(arguments(evaluator.function(), bytes), seen.begun);
+    let args = memory::truncated(arguments(function, bytes), seen.begun);
     if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
         return Test { args, results, ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
     }

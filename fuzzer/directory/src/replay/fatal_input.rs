@@ -28,6 +28,19 @@ pub struct Death {
 }
 
 impl Death {
+    /// The worker panicked: the target has probably overwritten memory of the process.
+    pub const DAMAGED: Self = Self { signal: 127, stuck: false };
+
+    /// The cause in words, such as `SIGKILL`.
+    #[must_use]
+    pub fn cause(self) -> String {
+        match self.signal {
+            0 => "ended by the target".to_owned(),
+            _ if self == Self::DAMAGED => "memory outside of the target's variables was overwritten".to_owned(),
+            signal => signal_name(signal),
+        }
+    }
+
     /// Encodes it as a number for the worker's shared memory; never 0.
     #[must_use]
     pub fn to_number(self) -> u32 {
@@ -38,13 +51,6 @@ impl Death {
     #[must_use]
     pub fn of_number(number: u32) -> Option<Self> {
         (number & 1 == 1).then_some(Self { signal: (number >> 2) as i32, stuck: number & 2 != 0 })
-    }
-
-    /// Returns true if another process may have sent the signal: the user, or the kernel when memory is short. Only
-    /// another run of the input can decide that.
-    #[must_use]
-    pub fn is_from_outside(self) -> bool {
-        !self.stuck && [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&self.signal)
     }
 
     /// The fault for this death. Its key depends on `branches`, those that no earlier input has covered, to distinguish
@@ -59,6 +65,7 @@ impl Death {
         let (kind, reason) = match self {
             Self { stuck: true, .. } => (FaultKind::Hang, "did not return, even after the alarm".to_owned()),
             Self { signal: 0, .. } => (FaultKind::Crash, "ends the process".to_owned()),
+            Self::DAMAGED => (FaultKind::Crash, "overwrites memory outside of its variables".to_owned()),
             Self { signal, .. } => (FaultKind::Crash, format!("kills the process: {}", signal_name(signal))),
         };
         Fault { kind, key: hash.finish(), reason, place, stack: Vec::new(), is_cheap: false, is_out_of_fuel: false }

@@ -7,7 +7,8 @@
 //!
 //! A zygote inherits the filter and the guard of its process, and is killed when that process ends. Requests and
 //! answers go through two pipes. Each is preceded by its length in four bytes. An empty answer means that the child
-//! died or was too slow. An empty request cancels the previous request and has no answer.
+//! died or was too slow, and [`NO_PROCESS`] that the system could not create one. An empty request cancels the previous
+//! request and has no answer.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
@@ -23,7 +24,10 @@ use penfuzz_executor::{
     evaluator::RunStatus,
     fresh::{FreshProcessRunner, FreshResult},
 };
-use penfuzz_system::process::{child, fork, wait};
+use penfuzz_system::process::{
+    child::{self, NoProcess},
+    fork, wait,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
@@ -47,6 +51,10 @@ const CANCELLED: Request = Request::Tests(Vec::new());
 
 /// Longest wait between two checks of the stop flag.
 const POLL_EVERY: Duration = Duration::from_millis(50);
+
+/// The answer if the system could not create a process. No other answer is one byte long, because all are JSON objects
+/// or lists.
+const NO_PROCESS: &[u8] = b"!";
 
 static BUSY: AtomicU32 = AtomicU32::new(0);
 static STOP: AtomicU32 = AtomicU32::new(0);
@@ -182,28 +190,33 @@ impl Zygote {
     /// Decides whether an input that has used up its fuel hangs; `None` as for [`long_input::decide`].
     #[must_use]
     pub fn decide(&self, bytes: &[u8]) -> Option<Answer> {
-        self.ask(&Request::Long(bytes.to_vec()), long_input::patience(self.timeout))
+        self.ask(&Request::Long(bytes.to_vec()), long_input::patience(self.timeout)).ok()?
     }
 
     /// Evaluates these inputs one after another in one fresh process; `None` if one of them ends the process.
-    #[must_use]
-    pub fn tests(&self, inputs: &[&[u8]]) -> Option<Vec<Tested>> {
+    ///
+    /// # Errors
+    /// [`NoProcess`]: nothing is known about them.
+    pub fn tests(&self, inputs: &[&[u8]]) -> Result<Option<Vec<Tested>>, NoProcess> {
         let request = Request::Tests(inputs.iter().map(|x| x.to_vec()).collect());
         let number = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
-        self.ask(&request, patience(self.timeout, number)).filter(|all: &Vec<_>| all.len() == inputs.len())
+        let all: Option<Vec<Tested>> = self.ask(&request, patience(self.timeout, number))?;
+        Ok(all.filter(|all| all.len() == inputs.len()))
     }
 
     /// Evaluates an input in a fresh process; `None` if it does not end normally.
-    #[must_use]
-    pub fn test(&self, bytes: &[u8]) -> Option<Tested> {
-        self.tests(&[bytes])?.pop()
+    ///
+    /// # Errors
+    /// [`NoProcess`]: nothing is known about it.
+    pub fn test(&self, bytes: &[u8]) -> Result<Option<Tested>, NoProcess> {
+        Ok(self.tests(&[bytes])?.and_then(|mut all| all.pop()))
     }
 
     /// Returns whether an input fails in a fresh process as in `fault`, at the same place; `None` if that cannot be
     /// determined.
     #[must_use]
     pub fn repeats(&self, bytes: &[u8], fault: &Fault) -> Option<bool> {
-        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
+        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1)).ok()?;
         let Some(run) = run else {
             // The child was too slow, or has died of something that cannot be intercepted.
             return (!self.is_lost()).then_some(true);
@@ -211,7 +224,7 @@ impl Zygote {
         let again = match run.fault {
             Some(again) if again.is_out_of_fuel => {
                 let request = Request::LongAgain(bytes.to_vec());
-                match self.ask(&request, long_input::patience(self.timeout))? {
+                match self.ask(&request, long_input::patience(self.timeout)).ok()?? {
                     Answer::Fails(again) => Some(again),
                     _ => None,
                 }
@@ -222,15 +235,17 @@ impl Zygote {
         Some(again.is_some_and(|again| again.kind == fault.kind && (again.place == fault.place || !fault.is_cheap)))
     }
 
-    fn ask<A: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Option<A> {
+    /// The answer of a fresh process; `None` if it died or was too slow.
+    fn ask<A: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Result<Option<A>, NoProcess> {
         if self.is_lost.get() {
-            return None;
+            return Ok(None);
         }
         let was_busy = self.flags.busy.swap(1, Ordering::Relaxed);
         let answer = self.exchange(request, Instant::now() + patience + MARGIN);
         self.flags.busy.store(was_busy, Ordering::Relaxed);
         self.is_lost.set(answer.is_err());
-        serde_json::from_slice(&answer.ok()?).ok()
+        let answer = answer.unwrap_or_default();
+        if answer == NO_PROCESS { Err(NoProcess) } else { Ok(serde_json::from_slice(&answer).ok()) }
     }
 
     fn exchange(&self, request: &Request, deadline: Instant) -> io::Result<Vec<u8>> {
@@ -265,8 +280,12 @@ impl Zygote {
 
 impl FreshProcessRunner for Zygote {
     fn run_fresh(&mut self, bytes: &[u8]) -> FreshResult {
-        let run: Option<Run> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
-        run.map_or_else(FreshResult::default, |run| FreshResult { hits: run.hits, fault: run.fault })
+        let run: Result<Option<Run>, _> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
+        match run {
+            Ok(Some(run)) => FreshResult::Ended { hits: run.hits, fault: run.fault },
+            Ok(None) => FreshResult::Died,
+            Err(NoProcess) => FreshResult::NoProcess,
+        }
     }
 
     fn has_differed(&self) -> bool {
@@ -305,12 +324,12 @@ fn serve(
         };
         let work = || {
             if evaluator.detach_from_supervisor(timeout).is_ok() {
-                work(evaluator, scope, timeout, request)
+                work(evaluator, scope, timeout, &request)
             } else {
                 Vec::new()
             }
         };
-        let answer = child::answer(work, Instant::now() + time, &requests);
+        let answer = child::answer(work, Instant::now() + time, &requests).unwrap_or_else(|_| NO_PROCESS.to_vec());
         if write_frame(&mut answers, &answer).is_err() {
             return 1;
         }
@@ -318,13 +337,13 @@ fn serve(
 }
 
 /// Handles a request in a child of the zygote. Returns the answer.
-fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: Request) -> Vec<u8> {
+fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: &Request) -> Vec<u8> {
     evaluator.use_system_heap();
     evaluator.poison_stack();
     let answer = match request {
-        Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, &bytes)),
+        Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, bytes)),
         Request::Long(bytes) | Request::LongAgain(bytes) => {
-            serde_json::to_vec(&long_input::run_here(evaluator, &scope.recorded, &bytes, timeout))
+            serde_json::to_vec(&long_input::run_here(evaluator, &scope.recorded, bytes, timeout))
         }
         Request::Tests(inputs) => {
             evaluator.arm_records(&scope.recorded);

@@ -2,6 +2,7 @@
 //! penfuzz.
 
 pub mod exhaust;
+pub mod expendable;
 pub mod fatal_input;
 pub mod fresh;
 pub mod generated;

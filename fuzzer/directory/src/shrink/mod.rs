@@ -38,6 +38,16 @@ pub use self::{
 /// Number of children that may die before the remaining inputs are left unchanged.
 const DEATHS: usize = 3;
 
+/// The finds as they are, with few of the kept inputs as tests. Evaluates nothing.
+#[must_use]
+pub fn unchanged(finds: &Finds) -> Shrunk {
+    Shrunk {
+        tests: cover::choose(finds.kept.clone()),
+        closest: finds.closest.clone(),
+        faults: finds.faults.iter().map(|f| (f.file.clone(), f.clone())).collect(),
+    }
+}
+
 /// Shrinks finds, and keeps the last result for a report of the same finds.
 #[derive(Debug, Default)]
 pub struct Shrinker {
@@ -52,11 +62,7 @@ impl Shrinker {
         if let Some((_, shrunk)) = self.last.as_ref().filter(|(k, _)| *k == key) {
             return shrunk.clone();
         }
-        let mut shrunk = Shrunk {
-            tests: cover::choose(finds.kept.clone()),
-            closest: finds.closest.clone(),
-            faults: finds.faults.iter().map(|f| (f.file.clone(), f.clone())).collect(),
-        };
+        let mut shrunk = unchanged(finds);
         let until = Instant::now() + time;
         let (mut done, mut begun) = (false, Vec::new());
         for _ in 0..=DEATHS {

@@ -55,7 +55,7 @@ impl BranchGraph {
             goal: vec![true; n],
             requested: vec![true; n],
             passed: vec![false; n],
-            siblings: (0..sites as u32).flat_map(|s| [(2 * s, 2 * s + 2); 2]).collect(),
+            siblings: (0..sites as u32).flat_map(|s| [Siblings { first: 2 * s, end: 2 * s + 2 }; 2]).collect(),
             decisions: Vec::new(),
         }
     }

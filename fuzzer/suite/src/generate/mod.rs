@@ -33,6 +33,7 @@ use std::{
 };
 
 use penfuzz_compile::{self as build, Recipe, interruptible::build};
+use penfuzz_directory::replay::expendable::in_child;
 use penfuzz_error::{
     Error, bail,
     context::{Context, Result},
@@ -143,9 +144,18 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
         ..Recipe::default()
     };
     let mut rejected = Vec::new();
-    let linked = loop {
+    let mut all = loop {
         let error: Error = match build(&recipe) {
-            Ok(linked) => break linked,
+            Ok(linked) => match functions_in(&linked) {
+                Ok(all) => break all,
+                Err(error) => {
+                    let rest = reject_fatal(&mut recipe, &suite.support_files, &mut rejected);
+                    if rest == 0 {
+                        return Err(error);
+                    }
+                    continue;
+                }
+            },
             Err(error) => error,
         };
         let Some(file) = build::rejected(&error).map(Path::to_path_buf) else { return Err(error) };
@@ -157,7 +167,6 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
         rejected.push(Rejected { file, messages: error.detail().unwrap_or_default().to_owned(), is_support });
     };
     let own: BTreeSet<_> = files.iter().filter_map(|f| f.canonicalize().ok()).collect();
-    let mut all = catalog(&Target::load(&linked)?);
     // Removes functions that headers of other libraries define.
     let root = suite.sources.canonicalize().unwrap_or_default();
     let is_below_root =
@@ -173,6 +182,29 @@ fn functions_of(suite: &Suite, files: &[PathBuf], flags: &[String]) -> Result<Fu
     Ok((all, rejected))
 }
 
+/// Returns the function table of a linked target. Its constructors may end the process.
+fn functions_in(linked: &Path) -> Result<Vec<Entry>> {
+    let with_sources = || Ok(catalog(&Target::load(linked)?).into_iter().map(|e| (e.source.clone(), e)).collect());
+    let all: Vec<(String, Entry)> = in_child(linked, with_sources)?;
+    Ok(all.into_iter().map(|(source, entry)| Entry { source, ..entry }).collect())
+}
+
+/// Removes the sources that cannot be loaded alone, because their constructors end the process. Returns the number of
+/// remaining sources if any was removed, otherwise 0.
+fn reject_fatal(recipe: &mut Recipe, support: &[PathBuf], rejected: &mut Vec<Rejected>) -> usize {
+    let before = recipe.sources.len();
+    for source in recipe.sources.clone() {
+        let alone = Recipe { sources: vec![source.clone()], ..recipe.clone() };
+        let Ok(linked) = build(&alone) else { continue };
+        if let Err(error) = functions_in(&linked) {
+            let is_support = support.iter().any(|support| is_same(support, &source));
+            recipe.sources.retain(|other| *other != source);
+            rejected.push(Rejected { file: source, messages: error.to_string(), is_support });
+        }
+    }
+    if recipe.sources.len() == before { 0 } else { recipe.sources.len() }
+}
+
 /// Returns the function table of a library or program that pen-cc has built. The library is the source file of each
 /// function.
 fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
@@ -182,7 +214,7 @@ fn functions_of_library(suite: &Suite, library: &Path) -> Result<Functions> {
     } else {
         library.to_path_buf()
     };
-    let mut all = catalog(&Target::load(&linked)?);
+    let mut all = functions_in(&linked)?;
     for e in &mut all {
         e.source = library.to_string_lossy().into_owned();
     }

@@ -12,6 +12,7 @@ pub mod foreign;
 pub mod inputs;
 pub mod lock;
 pub mod own;
+pub mod reserve;
 mod tidy;
 mod unfit;
 pub mod walk;

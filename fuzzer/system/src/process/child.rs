@@ -80,19 +80,43 @@ pub fn run<M: Serialize + DeserializeOwned>(
     }
 }
 
-/// Runs `work` in a child process and returns its bytes. Returns no bytes if the child dies before, if it is killed at
-/// `deadline` or because `cancel` becomes readable, or if the system cannot create a process. Costs less than [`run`],
-/// which polls a dying child.
-pub fn answer(work: impl FnOnce() -> Vec<u8>, deadline: Instant, cancel: &PipeReader) -> Vec<u8> {
-    let Ok((mut from, to)) = pipe() else { return Vec::new() };
-    let mut to = Some(File::from(OwnedFd::from(to)));
-    let child = fork::fork(|| {
-        exit_on_panic();
-        let text = work();
-        to.take().map_or(1, |mut to| i32::from(to.write_all(&text).is_err()))
-    });
-    drop(to);
-    let Ok(child) = child else { return Vec::new() };
+/// The system has no process or no descriptor to spare, not even after several attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoProcess;
+
+/// Number of attempts to create a process, and the pause before the second one, which doubles each time: three seconds
+/// in all.
+const ATTEMPTS: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+
+/// Runs `work` in a child process and returns its bytes. Returns no bytes if the child dies before, or if it is killed
+/// at `deadline` or because `cancel` becomes readable. Costs less than [`run`], which polls a dying child.
+///
+/// # Errors
+/// [`NoProcess`]: `work` has not run.
+pub fn answer(mut work: impl FnMut() -> Vec<u8>, deadline: Instant, cancel: &PipeReader) -> Result<Vec<u8>, NoProcess> {
+    let mut pause = FIRST_PAUSE;
+    for attempt in 1.. {
+        let started = pipe().and_then(|(from, to)| {
+            let mut to = Some(File::from(OwnedFd::from(to)));
+            let child = fork::fork(|| {
+                exit_on_panic();
+                let text = work();
+                to.take().map_or(1, |mut to| i32::from(to.write_all(&text).is_err()))
+            })?;
+            Ok((from, child))
+        });
+        match started {
+            Ok((from, child)) => return Ok(receive_answer(from, child, deadline, cancel)),
+            Err(_) if attempt < ATTEMPTS && !is_readable(cancel, pause) => pause *= 2,
+            Err(_) => break,
+        }
+    }
+    Err(NoProcess)
+}
+
+/// Receives the bytes of `child` until it closes its end of the pipe.
+fn receive_answer(mut from: PipeReader, child: i32, deadline: Instant, cancel: &PipeReader) -> Vec<u8> {
     let (mut text, mut part) = (Vec::new(), [0; 8192]);
     loop {
         let [is_readable, is_cancelled] = are_readable([&from, cancel], deadline);
@@ -259,18 +283,18 @@ mod tests {
     fn an_answer_is_whole_or_empty() {
         let (quiet, mut other_end) = pipe().unwrap();
         let soon = || Instant::now() + Duration::from_secs(20);
-        assert_eq!(answer(|| vec![7; 100_000], soon(), &quiet), vec![7; 100_000]);
+        assert_eq!(answer(|| vec![7; 100_000], soon(), &quiet), Ok(vec![7; 100_000]));
         // SAFETY: ends the child.
-        assert!(answer(|| unsafe { libc::_exit(0) }, soon(), &quiet).is_empty());
-        assert!(answer(|| panic!("on purpose"), soon(), &quiet).is_empty());
+        assert_eq!(answer(|| unsafe { libc::_exit(0) }, soon(), &quiet), Ok(Vec::new()));
+        assert_eq!(answer(|| panic!("on purpose"), soon(), &quiet), Ok(Vec::new()));
         let begun = Instant::now();
         let late = || {
             std::thread::sleep(Duration::from_mins(10));
             vec![1]
         };
-        assert!(answer(late, begun + Duration::from_millis(300), &quiet).is_empty());
+        assert_eq!(answer(late, begun + Duration::from_millis(300), &quiet), Ok(Vec::new()));
         other_end.write_all(&[1]).unwrap();
-        assert!(answer(late, begun + Duration::from_mins(10), &quiet).is_empty());
+        assert_eq!(answer(late, begun + Duration::from_mins(10), &quiet), Ok(Vec::new()));
         assert!(begun.elapsed() < Duration::from_mins(1), "killed, not waited for");
     }
 

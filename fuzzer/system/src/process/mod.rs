@@ -4,6 +4,7 @@
 //! [`fork::fork`] makes every fork of this program, and [`wait`] every wait for a child.
 
 pub mod child;
+pub mod deadline;
 pub mod errno;
 pub mod fork;
 pub mod interrupts;

@@ -1,6 +1,6 @@
 //! The functions of a target, and which of them can be tested: for listings and for recipes of suites.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::inputs::{self, Described, Sizes};
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// One defined function.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Name in the source.
     pub name: String,
@@ -35,10 +35,10 @@ pub struct Entry {
     /// The data behind its pointers, as far as known without a call.
     pub inputs: Vec<Described>,
     /// Functions that could create an object that it changes, for `--init`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub initialisers: Vec<String>,
     /// Variables that it or its callees read, for `--global`, except those that are inputs already.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub globals: Vec<String>,
     /// Why it cannot be tested; `None` if it can.
     pub obstacle: Option<String>,
