@@ -31,7 +31,6 @@ mod aside;
 pub mod comparator;
 pub mod controls;
 pub mod emitted;
-#[cfg(feature = "mpfr")]
 pub mod enclosure;
 pub mod errno;
 pub mod exhaustive;
@@ -46,7 +45,6 @@ pub mod objective;
 pub mod page;
 pub mod pair;
 pub mod plot;
-#[cfg(feature = "mpfr")]
 pub mod precise;
 pub mod reference;
 mod roundings;

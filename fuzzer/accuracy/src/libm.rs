@@ -4,14 +4,11 @@
 use penfuzz_mutators::view::Kind;
 
 use self::Origin::{C23, FpCore, MathH, Mpfr};
-#[cfg(feature = "mpfr")]
 pub use self::by_mpfr::Value;
-#[cfg(feature = "mpfr")]
 use self::by_mpfr::{
     Value::{One, Three, Two, WithInteger},
     exactly, fdim, lgamma, rsqrt, scaled,
 };
-#[cfg(feature = "mpfr")]
 use rug::{
     Float,
     ops::{PowAssignRound, RemAssignRound},
@@ -40,7 +37,6 @@ pub struct Function {
     /// Where it is defined.
     pub origin: Origin,
     /// How MPFR computes it.
-    #[cfg(feature = "mpfr")]
     pub value: Value,
 }
 
@@ -51,13 +47,7 @@ const XYZ: &[&str] = &["double", "double", "double"];
 /// A row of the table; without MPFR the last column is left out.
 macro_rules! function {
     ($name:literal, $parameters:expr, $origin:expr, $value:expr) => {
-        Function {
-            name: $name,
-            parameters: $parameters,
-            origin: $origin,
-            #[cfg(feature = "mpfr")]
-            value: $value,
-        }
+        Function { name: $name, parameters: $parameters, origin: $origin, value: $value }
     };
 }
 
@@ -110,7 +100,7 @@ pub const FUNCTIONS: [Function; 68] = [
     function!("log2", X, FpCore, One(Float::log2_round)),
     function!("log2p1", X, C23, One(Float::log2_1p_round)),
     function!("pow", XY, FpCore, Two(|x, y, round| x.pow_assign_round(y, round))),
-    function!("pown", &["double", "long long"], C23, WithInteger(|x, n, round| x.pow_assign_round(n, round))),
+    function!("pown", &["double", "long long"], C23, WithInteger(PowAssignRound::pow_assign_round)),
     function!("remainder", XY, FpCore, Two(Float::remainder_round)),
     function!("rint", X, MathH, One(|x, _| exactly(x, Float::round_even_mut))),
     function!("rootn", &["double", "long long"], C23, WithInteger(Float::root_i_round)),
@@ -180,7 +170,6 @@ pub fn wider(name: &str, result: Kind) -> Option<String> {
 }
 
 /// How MPFR computes the functions of the table.
-#[cfg(feature = "mpfr")]
 mod by_mpfr {
     use std::cmp::Ordering;
 

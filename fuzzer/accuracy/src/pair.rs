@@ -203,7 +203,7 @@ impl Pair {
 
     /// Returns whether [`Pair::exact`] is decisive: MPFR computes the reference.
     pub(super) fn is_exact(&self) -> bool {
-        cfg!(feature = "mpfr") && !matches!(self.reference, Reference::Source { .. })
+        !matches!(self.reference, Reference::Source { .. })
     }
 }
 
@@ -223,7 +223,6 @@ fn with_small_orders(layout: Layout, reference: &Reference) -> Layout {
     }
 }
 
-#[cfg(feature = "mpfr")]
 fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<Exact> {
     match reference {
         Reference::Mpfr(name) => super::precise::compare(name, args, result, y),
@@ -233,7 +232,6 @@ fn by_mpfr(reference: &Reference, args: &[f64], result: Kind, y: u64) -> Option<
 }
 
 /// Returns the value of the reference, if MPFR computes it.
-#[cfg(feature = "mpfr")]
 pub(super) fn sum_by_mpfr(reference: &Reference, args: &[f64]) -> Option<Sum> {
     use super::precise;
     let value = match reference {
@@ -242,16 +240,6 @@ pub(super) fn sum_by_mpfr(reference: &Reference, args: &[f64]) -> Option<Sum> {
         Reference::Source { .. } => return None,
     };
     Some(precise::sum(&value)).filter(|sum| sum.0.is_finite())
-}
-
-#[cfg(not(feature = "mpfr"))]
-pub(super) fn sum_by_mpfr(_: &Reference, _: &[f64]) -> Option<Sum> {
-    None
-}
-
-#[cfg(not(feature = "mpfr"))]
-fn by_mpfr(_: &Reference, _: &[f64], _: Kind, _: u64) -> Option<Exact> {
-    None
 }
 
 /// Compiles and loads the comparing function.

@@ -80,12 +80,6 @@ impl Reference {
     }
 
     fn mpfr(name: &str, function: &Function) -> Result<Self, Error> {
-        if !cfg!(feature = "mpfr") {
-            return Err(Error::new(format!(
-                "--reference mpfr:{name} needs MPFR, without which this penfuzz was built; build it with `cargo build \
-                 --release --features mpfr`, or name a reference FILE.c:NAME"
-            )));
-        }
         let known = libm::find(name).ok_or_else(|| {
             let all = libm::FUNCTIONS.map(|function| function.name);
             Error::new(format!("--reference mpfr:{name}: there is no such function; known are {}", all.join(", ")))
@@ -108,9 +102,8 @@ impl Reference {
             Self::Mpfr(name) => format!("mpfr:{name}"),
             Self::Source { file, name } => format!("{}:{name}", file.display()),
             Self::Core { file, core } => {
-                let how = if cfg!(feature = "mpfr") { "over the real numbers" } else { "in long double" };
                 let what = if core.spec.is_some() { ":spec of " } else { "" };
-                format!("{}: {what}\"{}\" {how}", file.display(), core.name)
+                format!("{}: {what}\"{}\" over the real numbers", file.display(), core.name)
             }
         }
     }

@@ -13,8 +13,8 @@ use super::{Options, Proofs, RunOptions, run};
 const TIME: Duration = Duration::from_secs(1);
 
 /// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
-/// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do not
-/// have. Returns one message for each branch that is proved unreachable and yet was taken.
+/// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do
+/// not have. Returns one message for each branch that is proved unreachable and yet was taken.
 ///
 /// # Errors
 /// When the campaign cannot be continued.

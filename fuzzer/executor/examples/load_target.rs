@@ -24,7 +24,9 @@ use libafl_bolts::{
     tuples::{Handled as _, tuple_list},
 };
 use penfuzz_engine::{
-    saturation::{BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind},
+    saturation::{
+        BranchCounts, BranchGraph, Goals, NewPlaceFeedback, Saturation, SaturationFeedback, Scope, ScopeKind,
+    },
     stages::{BasinhoppingStage, Clock},
 };
 use penfuzz_executor::{Evaluator, PenExecutor, PenObserver, evaluator::EvaluationLimits};

@@ -142,9 +142,6 @@ static void note_machine_state(const ucontext_t *context) {
 #endif
 }
 
-<<<<<<< HEAD
-static __attribute__((noreturn)) void end_evaluation(int signal_number, uint32_t stop, uint64_t address,
-=======
 static uint64_t place_of(const ucontext_t *context) {
 #if defined(__x86_64__)
   return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
@@ -154,7 +151,6 @@ static uint64_t place_of(const ucontext_t *context) {
 }
 
 static __attribute__((noreturn)) void end_evaluation(int signal_number, int code, uint32_t stop, uint64_t address,
->>>>>>> c62
                                                      void *context) {
   in_handler = UNWINDING;
   /* The jump may leave the C library in the middle of malloc. Only the target uses that heap, because the fuzzer has an

@@ -83,7 +83,8 @@ void *guard_resume_at[5];
 #define GAP 65536
 
 /* Calls the target below a gap, as above. */
-static __attribute__((noinline)) void call_below_gap(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in, uint8_t *out) {
+static __attribute__((noinline)) void call_below_gap(void (*call)(const uint8_t *, uint8_t *), const uint8_t *in,
+                                                     uint8_t *out) {
   char gap[GAP];
   __asm__ volatile("" : : "r"(gap) : "memory");
   call(in, out);

@@ -128,7 +128,8 @@ impl<OT> PenExecutor<OT> {
 }
 
 impl<OT> PenExecutor<OT> {
-    /// Runs the input in this process, and once more in a fresh one if necessary. Returns the value of `r` and the fault.
+    /// Runs the input in this process, and once more in a fresh one if necessary. Returns the value of `r` and the
+    /// fault.
     fn evaluate(&mut self, bytes: &[u8]) -> (f64, Option<Fault>) {
         let mut ran = self.run(bytes);
         self.hits.clear();

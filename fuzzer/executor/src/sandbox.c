@@ -412,19 +412,12 @@ static const uint32_t trapped[] = {
 #if defined(__x86_64__)
     SYS_fork, SYS_vfork, SYS_alarm, SYS_dup2, SYS_poll, SYS_epoll_wait, SYS_select, SYS_pause,
 #endif
-<<<<<<< HEAD
+    SYS_nanosleep, SYS_clock_nanosleep, SYS_ppoll,
     SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill,
     SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3,
-    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_setitimer, SYS_timer_settime, SYS_timer_delete,
-    SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl, SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam,
-    SYS_sched_setattr, SYS_sched_setaffinity,
-=======
-    SYS_nanosleep, SYS_clock_nanosleep, SYS_ppoll,
-    SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_execve, SYS_execveat, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo,
-    SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal, SYS_close, SYS_close_range, SYS_dup3, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_sigaltstack, SYS_setitimer, SYS_timer_create, SYS_timer_settime, SYS_timer_delete, SYS_fcntl, SYS_ioctl, SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl,
-    SYS_setpriority, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity,
->>>>>>> c62
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_setitimer, SYS_timer_create, SYS_timer_settime,
+    SYS_timer_delete, SYS_fcntl, SYS_ioctl, SYS_umask, SYS_setrlimit, SYS_prlimit64, SYS_prctl, SYS_setpriority,
+    SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity,
     /* forbidden */
     SYS_seccomp, SYS_setsid, SYS_setpgid, SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid,
     SYS_setresgid, SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_chroot, SYS_pivot_root, SYS_unshare,

@@ -72,7 +72,8 @@ pub struct Summary {
     pub without_solver: bool,
 }
 
-/// Runs the solvers on each open branch of `report`, and adds the proofs to it. The queries and the proofs are stored in
+/// Runs the solvers on each open branch of `report`, and adds the proofs to it. The queries and the proofs are stored
+/// in
 /// `dir`.
 ///
 /// # Errors

@@ -56,7 +56,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
 
-    /// Stop after this time (500ms, 30s, 5m, 2h), solvers and reports included [default: when every branch is covered or given up].
+    /// Stop after this time (500ms, 30s, 5m, 2h), solvers and reports included [default: when every branch is covered
+    /// or given up].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(super) max_time: Option<Duration>,
 

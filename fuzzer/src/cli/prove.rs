@@ -59,15 +59,9 @@ pub struct Args {
     #[arg(long, conflicts_with = "exhaust_time")]
     no_exhaust: bool,
 
-<<<<<<< HEAD
-    /// Time limit of all solvers for all branches.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::duration)]
-    prove_time: Duration,
-=======
     /// Time of all solvers for all branches [default: what the search leaves of --max-time; without that, 10m].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     prove_time: Option<Duration>,
->>>>>>> c62
 }
 
 /// A tool that counts coverage.

@@ -99,8 +99,8 @@ fn a_referee_that_fails_leaves_our_own_counts() {
 /// The directory of [`a_suite_that_waits`].
 const DIRECTORY: &str = "PENFUZZ_TEST_DIRECTORY";
 
-/// Not a test on its own: [`ctrl_c_stops_the_children_and_keeps_finished_results`] starts it as a process and interrupts
-/// it. Its second target is a child that does not end.
+/// Not a test on its own: [`ctrl_c_stops_the_children_and_keeps_finished_results`] starts it as a process and
+/// interrupts it. Its second target is a child that does not end.
 #[test]
 #[ignore = "run by another test"]
 fn a_suite_that_waits() {

@@ -41,7 +41,9 @@ impl<F: FnMut(&[u64]) -> f64> NoisyObjective for Noise<F> {
         }
         one_by_one(self, at, values)?;
         if self.is_signed {
-            values.iter_mut().for_each(|value| *value = 1.0 - 3.0 * *value);
+            for value in values.iter_mut() {
+                *value = 1.0 - 3.0 * *value;
+            }
         }
         Ok(())
     }

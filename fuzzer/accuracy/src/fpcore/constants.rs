@@ -1,6 +1,5 @@
 //! The constants of `FPCore`, in C and by MPFR.
 
-#[cfg(feature = "mpfr")]
 use rug::{Float, float::Constant};
 
 /// All constants with their C text. Digits end with `L`; they are rounded to the precision of the context.
@@ -30,7 +29,7 @@ pub fn c_text(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the value of a constant with `p` bits, which at most three roundings have changed; `None` for truth values.
-#[cfg(feature = "mpfr")]
+#[must_use]
 pub fn value(name: &str, p: u32) -> Option<Float> {
     let of = |x: f64| Float::with_val(p, x);
     let pi = || Float::with_val(p, Constant::Pi);
@@ -54,7 +53,7 @@ pub fn value(name: &str, p: u32) -> Option<Float> {
     })
 }
 
-#[cfg(all(test, feature = "mpfr"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

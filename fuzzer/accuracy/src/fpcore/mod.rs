@@ -7,12 +7,10 @@
 //!
 //! A core with a `:spec` is compared with that over the real numbers, any other with itself over the real numbers.
 
-#[cfg(feature = "mpfr")]
 mod bound;
 mod constants;
 mod emit;
 mod parse;
-#[cfg(feature = "mpfr")]
 mod value;
 
 use std::path::Path;
@@ -23,9 +21,7 @@ use penfuzz_mutators::view::Kind;
 use penfuzz_system::files::foreign;
 
 pub use self::emit::{FUNCTION, reference, source};
-#[cfg(feature = "mpfr")]
 pub use self::value::value;
-#[cfg(feature = "mpfr")]
 pub use self::{bound::bound, constants::value as constant};
 
 /// One core.
@@ -145,15 +141,6 @@ pub fn read_all(path: &Path) -> Result<Vec<Named>, Error> {
 #[cfg(test)]
 pub fn parsed(text: &str) -> Result<Core, String> {
     parse::cores(text).and_then(|all| parse::core(&all[0]))
-}
-
-/// Bounds of the error of a core; available in builds with MPFR.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "mpfr"))]
-pub fn bound(_: &Core) -> Result<super::Bound, String> {
-    Err("build penfuzz with `--features mpfr`".to_owned())
 }
 
 /// Returns the bounds of single arguments, by `:pre` or by the user's `statements`, as statements about the function of

@@ -45,7 +45,6 @@ fn c_keeps_the_order_of_the_operations() {
     assert_eq!(text, expected);
 }
 
-#[cfg(feature = "mpfr")]
 #[test]
 fn values_are_those_over_the_reals() {
     let of = |text: &str, args: &[f64]| value(&one(text).expect("a core"), args).map(|v| v.to_f64());

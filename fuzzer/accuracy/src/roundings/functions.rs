@@ -12,64 +12,61 @@ pub(super) struct Local {
     pub product: f64,
 }
 
-#[cfg(not(feature = "mpfr"))]
-pub(super) fn local(_: u32, _: [f64; 2], _: f64) -> Option<Local> {
-    None
-}
-
-#[cfg(feature = "mpfr")]
 pub(super) use by_mpfr::local;
 
-#[cfg(feature = "mpfr")]
 mod by_mpfr {
     use penfuzz_abi::operation as op;
     use rug::Float;
 
-    use super::{super::super::precise, Local};
+    use super::{
+        super::super::{libm, precise},
+        Local,
+    };
 
     /// Precision of a value, in bits: second-order differences lose twice the bits of [`STEP`].
     const PRECISION: u32 = 320;
     /// Step of a difference quotient, relative to the operand: `2^-STEP`.
     const STEP: i32 = 64;
 
-    /// Returns the name of a function and the number of its operands.
-    fn named(operation: u32) -> Option<(&'static str, usize)> {
+    /// Returns the name of a function.
+    fn named(operation: u32) -> Option<&'static str> {
         Some(match operation {
-            op::LOG => ("log", 1),
-            op::LOG2 => ("log2", 1),
-            op::LOG10 => ("log10", 1),
-            op::LOG1P => ("log1p", 1),
-            op::EXP => ("exp", 1),
-            op::EXP2 => ("exp2", 1),
-            op::EXP10 => ("exp10", 1),
-            op::EXPM1 => ("expm1", 1),
-            op::SINH => ("sinh", 1),
-            op::COSH => ("cosh", 1),
-            op::TANH => ("tanh", 1),
-            op::ASIN => ("asin", 1),
-            op::ACOS => ("acos", 1),
-            op::ATAN => ("atan", 1),
-            op::ASINH => ("asinh", 1),
-            op::ACOSH => ("acosh", 1),
-            op::ATANH => ("atanh", 1),
-            op::SIN => ("sin", 1),
-            op::COS => ("cos", 1),
-            op::TAN => ("tan", 1),
-            op::CBRT => ("cbrt", 1),
-            op::ERF => ("erf", 1),
-            op::ERFC => ("erfc", 1),
-            op::TGAMMA => ("tgamma", 1),
-            op::LGAMMA => ("lgamma", 1),
-            op::POW => ("pow", 2),
-            op::HYPOT => ("hypot", 2),
-            op::ATAN2 => ("atan2", 2),
+            op::LOG => "log",
+            op::LOG2 => "log2",
+            op::LOG10 => "log10",
+            op::LOG1P => "log1p",
+            op::EXP => "exp",
+            op::EXP2 => "exp2",
+            op::EXP10 => "exp10",
+            op::EXPM1 => "expm1",
+            op::SINH => "sinh",
+            op::COSH => "cosh",
+            op::TANH => "tanh",
+            op::ASIN => "asin",
+            op::ACOS => "acos",
+            op::ATAN => "atan",
+            op::ASINH => "asinh",
+            op::ACOSH => "acosh",
+            op::ATANH => "atanh",
+            op::SIN => "sin",
+            op::COS => "cos",
+            op::TAN => "tan",
+            op::CBRT => "cbrt",
+            op::ERF => "erf",
+            op::ERFC => "erfc",
+            op::TGAMMA => "tgamma",
+            op::LGAMMA => "lgamma",
+            op::POW => "pow",
+            op::HYPOT => "hypot",
+            op::ATAN2 => "atan2",
             _ => return None,
         })
     }
 
     /// Returns `None` for another operation, and if a value is not finite.
     pub(in super::super) fn local(operation: u32, operands: [f64; 2], value: f64) -> Option<Local> {
-        let (name, n) = named(operation)?;
+        let name = named(operation)?;
+        let n = libm::find(name)?.parameters.len();
         let steps = operands.map(|x| Float::with_val(PRECISION, if x == 0.0 { 1.0 } else { x.abs() }) >> STEP);
         // The value at this number of steps along each operand.
         let at = |away: [i32; 2]| -> Option<Float> {

@@ -193,7 +193,6 @@ fn a_function_without_a_trace_of_its_own_is_not_known() {
 }
 
 /// The square of an exponential of the C library: both roundings, and how they move.
-#[cfg(feature = "mpfr")]
 #[test]
 fn a_function_of_the_library_is_an_operation() {
     let square = |run: &mut Run, x: f64| {

@@ -6,10 +6,8 @@
 //! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. Points
 //! are drawn at random; mutants that none of them kills are proved equivalent, if possible.
 
-#[cfg(feature = "mpfr")]
 mod equivalence;
 pub mod operators;
-#[cfg(feature = "mpfr")]
 mod search;
 
 use std::fmt::Write as _;
@@ -17,7 +15,6 @@ use std::fmt::Write as _;
 use penfuzz_error::Error;
 use serde::Serialize;
 
-#[cfg(feature = "mpfr")]
 use self::operators::{Class, Mutant};
 use crate::fpcore::{Core, Expr, bounds};
 
@@ -90,7 +87,6 @@ impl Counts {
 }
 
 impl Answer {
-    #[cfg(feature = "mpfr")]
     fn new(name: &str, all: &[Mutant], killed: &[bool], equivalent: &[bool]) -> Self {
         let count = |class: Option<Class>| {
             let of = |is: &[bool]| {
@@ -143,17 +139,7 @@ pub fn json(answers: &[Answer]) -> String {
 ///
 /// # Errors
 /// When this build has no MPFR.
-#[cfg(feature = "mpfr")]
 pub fn examine(specification: &Specification, seed: u64) -> Result<Answer, Error> {
     let all: Vec<Mutant> = operators::mutants(&specification.variables, &specification.body);
     Ok(search::search(specification, &all, seed))
-}
-
-/// Generates tests of a specification; available in builds with MPFR.
-///
-/// # Errors
-/// Always.
-#[cfg(not(feature = "mpfr"))]
-pub fn examine(_: &Specification, _: u64) -> Result<Answer, Error> {
-    Err(Error::new("a specification needs enclosures of real values: build penfuzz with `--features mpfr`"))
 }

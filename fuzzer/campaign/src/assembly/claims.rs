@@ -32,7 +32,8 @@ pub struct Claims {
     pub lost: HashSet<u32>,
     /// Whether each crash occurs in a fresh process, by the file of its input.
     pub crashes: HashMap<String, bool>,
-    /// Number of tests that no fresh process could evaluate, because the system had none to spare. Their branches count.
+    /// Number of tests that no fresh process could evaluate, because the system had none to spare. Their branches
+    /// count.
     pub unconfirmed: usize,
 }
 
@@ -54,7 +55,9 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
     let mut hold = true;
     let alone = |bytes: &[u8]| {
         let mut tested = fresh.test(bytes)?;
-        tested.iter_mut().for_each(|t| t.covers.retain(|b| finds.goals[*b as usize]));
+        if let Some(tested) = &mut tested {
+            tested.covers.retain(|b| finds.goals[*b as usize]);
+        }
         Ok(tested)
     };
     let mut unknown: HashSet<String> = HashSet::new();

@@ -32,12 +32,8 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
-<<<<<<< HEAD
 use penfuzz_report::{self as report, BranchIndex, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
-=======
-use penfuzz_report::{self as report, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
 use penfuzz_system::process::{child::NoProcess, deadline};
->>>>>>> c62
 use penfuzz_target::program::{Function, Site, Target, environment, state};
 
 use self::{claims::Claims, operands::met};
@@ -91,13 +87,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
-<<<<<<< HEAD
     let BranchCounts { total, covered, saturated, given_up } = from.saturation.counts();
-    if total == 0 && shrunk.tests.is_empty() {
-=======
-    let (total, covered, saturated, given_up) = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() && !from.only_fresh {
->>>>>>> c62
         // In a function without branches, no coverage selects an input.
         shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
     }

@@ -330,21 +330,12 @@ impl Client {
     /// Replaces a worker that needs a restart.
     fn restart(&mut self, options: &Options, begun: Instant) -> Result<Event, Error> {
         self.idle = if self.has_progressed() { 0 } else { self.idle + 1 };
-<<<<<<< HEAD
-        if self.idle >= IDLE {
-            self.has_ended = true;
-            return Ok(Event::Failed(Error::new(
-                "workers end one after another without a new evaluation, because inputs of the campaign leak much \
-                 memory or take as long as `--timeout`; raise --memory-limit and --timeout",
-            )));
-=======
         if self.idle >= IDLE && self.shm().stop_reason() == StopReason::None {
             self.shm().warn(
-                "one worker after the other ends without a new evaluation, because inputs of the campaign leave much \
-                 memory behind or take as long as `--timeout`; give more of both",
+                "workers end one after another without a new evaluation, because inputs of the campaign leak much \
+                 memory or take as long as `--timeout`; raise --memory-limit and --timeout",
             );
             return self.end_without_search(options, begun);
->>>>>>> c62
         }
         self.start_when_possible(options, begun).map(|()| Event::Nothing)
     }
@@ -373,25 +364,17 @@ impl Client {
         self.deaths = if self.has_progressed() { 0 } else { self.deaths + 1 };
         let hopeless = if self.place.farm.is_some() { MAX_DEATHS_IN_FARM } else { MAX_DEATHS };
         if self.deaths >= hopeless {
-<<<<<<< HEAD
-            self.has_ended = true;
-            let how = signal_name(killed.signal);
-            return Ok(Event::Failed(Error::new(format!(
-                "workers are killed one after another ({how}) without a new evaluation; giving up"
-            ))));
-=======
             let how = killed.cause();
-            shm.warn(&format!("one worker after the other is killed ({how}), without a new evaluation"));
+            shm.warn(&format!("workers are killed one after another ({how}) without a new evaluation"));
             return self.end_without_search(options, begun);
->>>>>>> c62
         }
         let found = [&shm.covered, &shm.crashes, &shm.hangs].map(|c| c.load(Ordering::Relaxed));
         let found = found.into_iter().fold(0, u64::saturating_add);
         self.deaths_without_find = if found > self.best { 0 } else { self.deaths_without_find + 1 };
         self.best = self.best.max(found);
         self.restarts += 1;
-        // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped. While
-        // a report is written, the input that is noted there was not the cause.
+        // The next worker determines what the input did. If the table of fatal inputs is full, this one is dropped.
+        // While a report is written, the input that is noted there was not the cause.
         if shm.reporting.load(Ordering::Relaxed) == 0 {
             let _ = shm.note_fatal_input(killed.to_number());
         }

@@ -9,11 +9,7 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
-<<<<<<< HEAD
 use penfuzz_directory::{output::reports, rendering::header};
-=======
-use penfuzz_directory::{output::reports::write_all, rendering::header};
->>>>>>> c62
 use penfuzz_error::Error;
 use penfuzz_prove as prove;
 use penfuzz_report::{Report, json};
@@ -182,7 +178,7 @@ impl<'a> Supervisor<'a> {
     fn last_report_on_disk(&mut self, dir: PathBuf, error: Error) -> Result<PathBuf, Error> {
         let Ok(mut report) = read_report(&dir) else { return Err(error) };
         self.stop.name().clone_into(&mut report.stop_reason);
-        if write_all(&dir, &report).is_err() {
+        if reports::write_all(&dir, &report).is_err() {
             return Err(error);
         }
         self.display.warn(&format!(

@@ -75,8 +75,8 @@ fn is_of_a_campaign(name: &str) -> bool {
         || is_client()
 }
 
-/// Whether the entry is a lock file, a temporary file, an empty file of a campaign, or an empty directory: the remains of
-/// a process that was killed at its start.
+/// Whether the entry is a lock file, a temporary file, an empty file of a campaign, or an empty directory: the remains
+/// of a process that was killed at its start.
 fn is_startup_remnant(dir: &Path, name: &str) -> bool {
     let path = dir.join(name);
     let Ok(about) = fs::symlink_metadata(&path) else { return true };

@@ -86,8 +86,8 @@ struct Known {
     mutant: Mutant,
 }
 
-/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and adds the results to its
-/// report.
+/// Runs the tests of `campaign` in `dir` against mutants, searches for inputs that kill more, and adds the results to
+/// its report.
 ///
 /// # Errors
 /// When the target can no longer be compiled or loaded, or files cannot be written.

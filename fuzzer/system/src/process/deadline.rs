@@ -1,8 +1,8 @@
 //! The time at which the work of this process must end, whatever part of it is under way.
 //!
 //! A time limit that a user gives is wall time and includes everything: solvers, compilers, confirmation and reports.
-//! Each part has a budget of its own. The deadline cuts a part short that would exceed the limit of the whole, also on a
-//! machine that is loaded by other work.
+//! Each part has a budget of its own. The deadline cuts a part short that would exceed the limit of the whole, also on
+//! a machine that is loaded by other work.
 
 use std::{
     sync::OnceLock,

@@ -365,7 +365,8 @@ impl Saturation {
     /// Gives a branch up. Returns the pending inputs that saturate a branch now that it counts as saturated.
     ///
     /// # Example
-    /// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and 3.
+    /// `if (a) { if (b) … }`: the site of `a` has the branches 0 (true) and 1; that of `b`, which follows 0, has 2 and
+    /// 3.
     /// ```
     /// use penfuzz_engine::saturation::{BranchGraph, PendingInput, Saturation};
     ///
