@@ -33,6 +33,7 @@ fn recipe(text: &str) -> (tempfile::TempDir, Result<Generated>) {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.c"), SOURCE).unwrap();
     fs::write(dir.path().join("recipe.toml"), text).unwrap();
+    penfuzz_system::process::fork::allow_threads_of_tests();
     let made = generate(&dir.path().join("recipe.toml"));
     (dir, made)
 }
@@ -101,6 +102,7 @@ fn the_file_of_a_target_is_the_source_that_includes_its_function() {
     }
     let recipe = "name = \"half\"\nsources = \".\"\n\n[generate]\nfiles = [\"*.c\"]\nstatic = true\n";
     fs::write(dir.path().join("recipe.toml"), recipe).unwrap();
+    penfuzz_system::process::fork::allow_threads_of_tests();
     let made = generate(&dir.path().join("recipe.toml")).unwrap();
     let suite: toml::Value = toml::from_str(&made.text).unwrap();
     let targets: Vec<_> = suite["target"]
@@ -127,6 +129,7 @@ fn static_functions_of_one_name_in_files_of_one_name_have_names_of_their_own() {
     let recipe = "name = \"ring\"\nsources = \".\"\n\n[generate]\nfiles = [\"*/*.c\"]\nstatic = true\n";
     let path = dir.path().join("recipe.toml");
     fs::write(&path, recipe).unwrap();
+    penfuzz_system::process::fork::allow_threads_of_tests();
     let made = generate(&path).unwrap();
     let suite: toml::Value = toml::from_str(&made.text).unwrap();
     let names: Vec<_> = suite["target"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();

@@ -16,7 +16,10 @@
 use std::{
     fs, io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -29,6 +32,13 @@ static MAY_HOLD_LOCKS: OnceLock<fn() -> bool> = OnceLock::new();
 /// registration counts.
 pub fn check_locks_with(check: fn() -> bool) {
     let _ = MAY_HOLD_LOCKS.set(check);
+}
+
+static HAS_TEST_THREADS: AtomicBool = AtomicBool::new(false);
+
+/// Lets the test harness of another crate, which runs tests in threads, fork children.
+pub fn allow_threads_of_tests() {
+    HAS_TEST_THREADS.store(true, Ordering::Relaxed);
 }
 
 /// Exit status of a child whose work panicked; the same as that of a Rust program that panics.
@@ -52,7 +62,10 @@ const THREADS_END: Duration = Duration::from_secs(1);
 /// # Panics
 /// In a debug build, when this process has more than one thread; the module documentation explains why it must not.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<i32> {
-    debug_assert!(cfg!(test) || is_single_threaded(), "a process with several threads must not fork");
+    debug_assert!(
+        cfg!(test) || HAS_TEST_THREADS.load(Ordering::Relaxed) || is_single_threaded(),
+        "a process with several threads must not fork"
+    );
     let parent = std::process::id();
     let pid = fork_process();
     if pid < 0 {
