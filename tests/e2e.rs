@@ -22,6 +22,8 @@ mod compare;
 mod conditions;
 #[path = "e2e/console.rs"]
 mod console;
+#[path = "e2e/contained.rs"]
+mod contained;
 #[path = "e2e/corpus.rs"]
 mod corpus;
 #[path = "e2e/crashes.rs"]
