@@ -63,7 +63,7 @@ fn never(criterion: &str, function: &str, mutate: u32, text: &str, solvers: &std
     let proved = || report.criterion_goals.iter().filter(|g| g.proved_infeasible);
     for goal in proved() {
         let evidence = std::fs::read_to_string(dir.path("out").join(goal.proof.as_ref().unwrap())).unwrap();
-        assert!(evidence.contains(&format!("come out as {}?", goal.goal)), "{evidence}");
+        assert!(evidence.contains(&format!("have the outcome {}?", goal.goal)), "{evidence}");
         assert!(evidence.matches(": unsat in ").count() >= 2, "{evidence}");
     }
     assert_eq!(figures(&report, criterion).2, proved().count());

@@ -227,6 +227,7 @@ fn examine(number: u64, solvers: &OsString) -> (usize, usize) {
 }
 
 #[test]
+#[ignore = "nightly"]
 fn proofs_of_random_programs_agree_with_their_executions() {
     let Some(solvers) = solvers() else { return };
     let wanted = std::env::var("PENFUZZ_RANDOM_PROGRAMS").ok();

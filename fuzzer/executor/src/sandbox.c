@@ -384,6 +384,8 @@ static struct sandbox_answer answer(const struct call *c, ucontext_t *context, i
 struct sandbox_answer sandbox_system_call(ucontext_t *context, int in_target, int own_timer) {
   struct call call = read_call(context);
   if (in_target) return answer(&call, context, own_timer);
+  /* The target may get this number for a file of its own. */
+  if (call.number == SYS_close && is_ours(call.a[0])) sandbox_files[call.a[0] / 64] &= ~(UINT64_C(1) << call.a[0] % 64);
   /* A process or thread with a stack of its own cannot be created from a handler. The fuzzer creates none. */
   int on_own_stack = call.number == SYS_clone3 || (call.number == SYS_clone && call.a[1]);
 #ifdef SYS_vfork

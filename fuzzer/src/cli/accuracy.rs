@@ -54,7 +54,7 @@ pub struct Args {
     reference: String,
 
     /// Member of a structure that the function fills in, to compare instead of the returned value: r->val or val
-    /// [default: the first float of the structure]. The name `returned` selects the returned value.
+    /// [default: the first float of the structure]. "returned" selects the returned value.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 

@@ -29,7 +29,7 @@ pub struct Args {
     exact: bool,
 
     /// Member of a structure that both functions fill in, to compare instead of the returned values: r->val or val
-    /// [default: the first float of the structure]. The name `returned` selects the returned values.
+    /// [default: the first float of the structure]. "returned" selects the returned values.
     #[arg(long, value_name = "MEMBER")]
     result: Option<String>,
 

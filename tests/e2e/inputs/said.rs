@@ -173,7 +173,7 @@ fn invalid_constraints_print_one_line_and_exit_with_2() {
     wrong(CLAMPED, "n: 0.5..1", &["`n` is an integer, and 0.5 is not"]);
     wrong(CLAMPED, "x: array[3]", &["`x` is a number"]);
     wrong(SUM, "a: array[k]", &["`k`, which is not an integer argument", "it has n"]);
-    wrong(SUM, "a: string[..8]", &["`a` is no string"]);
+    wrong(SUM, "a: string[..8]", &["`a` is not a string"]);
     wrong(SUM, "a: list", &["`list` is no domain", "array[n*m]", "finite"]);
     wrong(SUM, "a", &["write NAME: DOMAIN"]);
 }

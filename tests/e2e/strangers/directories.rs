@@ -227,7 +227,7 @@ fn finds_that_somebody_removed_are_not_called_safe() {
     running.signal(libc::SIGINT);
     let run = running.wait();
     run.expect(run.status.code() == Some(1), "exit status 1");
-    run.says("finds are lost, because their files were removed");
+    run.says("finds are lost, none is on the disk");
     run.expect(!run.stderr.contains("every find is on the disk"), "no find is on the disk");
     run.expect(!dir.path("out").exists(), "the directory is not made again");
 }

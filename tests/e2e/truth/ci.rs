@@ -47,8 +47,8 @@ fn too_little_coverage_outweighs_a_crash() {
 fn a_share_must_be_one_and_be_of_branches() {
     let dir = Dir::new();
     dir.fuzz(fixture("floats.c"), "--fail-under 101").exits(2).says("from 0 to 100");
-    dir.penfuzz("boundary -o out --fail-under 90").arg(fixture("floats.c")).exits(2).says("is about branches");
-    dir.penfuzz("exceptions -o out --fail-under 90").arg(fixture("floats.c")).exits(2).says("is about branches");
+    dir.penfuzz("boundary -o out --fail-under 90").arg(fixture("floats.c")).exits(2).says("applies to branches");
+    dir.penfuzz("exceptions -o out --fail-under 90").arg(fixture("floats.c")).exits(2).says("applies to branches");
     assert!(!dir.path("out").exists(), "nothing has run");
 }
 
@@ -208,5 +208,5 @@ fn a_suite_below_the_limit_is_status_4() {
     };
     suite("1").exits(3);
     dir.penfuzz("suite suite.toml -o out -q --only floats --max-evals 1 --fail-under 100").exits(4).says("is below");
-    dir.penfuzz("suite suite.toml -o out --exceptions --fail-under 1").exits(2).says("is about branches");
+    dir.penfuzz("suite suite.toml -o out --exceptions --fail-under 1").exits(2).says("applies to branches");
 }

@@ -45,7 +45,7 @@ fn conditions_that_nothing_executes_name_the_branch_in_their_way() {
     assert_eq!(way(10), Some((9, "true")));
     assert_eq!(way(2), Some((9, "true")), "also in a function that is called behind it");
     assert_eq!(way(9), None, "this one is executed");
-    assert!(page.contains("They wait for") && page.contains("left.c:9:"), "{page}");
+    assert!(page.contains("These branches wait for") && page.contains("left.c:9:"), "{page}");
 }
 
 #[test]

@@ -73,6 +73,8 @@ pub enum Event {
     NoProgress,
     /// No worker can continue.
     Failed(Error),
+    /// Each worker that is to write the last report is killed.
+    NoReport(Error),
 }
 
 /// One client of a campaign: its shared memory, its worker process if one runs, and the history of its deaths.
@@ -395,7 +397,7 @@ impl Client {
         self.deaths_at_end += 1;
         if self.deaths_at_end >= MAX_DEATHS {
             self.has_ended = true;
-            return Ok(Event::Failed(Error::new(format!(
+            return Ok(Event::NoReport(Error::new(format!(
                 "the process that writes the report is killed again and again ({})",
                 killed.cause()
             ))));

@@ -91,6 +91,8 @@ struct Supervisor<'a> {
     second_ctrl_c: SecondCtrlC,
     /// The error of the first client that failed.
     failure: Option<Error>,
+    /// Why no process can write the last report.
+    no_report: Option<Error>,
     /// Whether the search makes no progress, so that solvers run next.
     is_stuck: bool,
 }
@@ -125,6 +127,7 @@ impl<'a> Supervisor<'a> {
             is_last_attempt: false,
             second_ctrl_c: SecondCtrlC::default(),
             failure: None,
+            no_report: None,
             is_stuck: false,
         })
     }
@@ -166,10 +169,12 @@ impl<'a> Supervisor<'a> {
             }
             None => Ok(self.clients[0].dir().map(Path::to_path_buf).unwrap_or_default()),
         };
-        match (self.failure.take(), dir) {
-            (None, dir) => dir,
-            (Some(e), Ok(dir)) if self.stop != StopReason::None => self.last_report_on_disk(dir, e),
-            (Some(e), _) => Err(e),
+        if let Some(e) = self.failure.take() {
+            return Err(e);
+        }
+        match (self.no_report.take(), dir) {
+            (Some(e), Ok(dir)) => self.last_report_on_disk(dir, e),
+            (_, dir) => dir,
         }
     }
 
@@ -216,6 +221,9 @@ impl<'a> Supervisor<'a> {
                 Event::Finished => self.stop_all(StopReason::Saturated),
                 Event::Stuck => self.is_stuck = true,
                 Event::NoProgress => self.stop_all(StopReason::WorkersDie),
+                Event::NoReport(e) => {
+                    self.no_report.get_or_insert(e);
+                }
                 Event::Failed(e) => {
                     // The other clients end normally, so that their finds are written.
                     self.failure.get_or_insert(e);
@@ -235,7 +243,7 @@ impl<'a> Supervisor<'a> {
             }
             for client in self.clients.iter_mut().filter(|c| !c.has_ended()) {
                 client.abandon();
-                self.failure.get_or_insert_with(|| {
+                self.no_report.get_or_insert_with(|| {
                     Error::new(format!(
                         "{} did not end in time and was killed; \
                          the files that it has written are kept, and the same command resumes the campaign",
