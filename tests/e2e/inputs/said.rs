@@ -174,6 +174,6 @@ fn invalid_constraints_print_one_line_and_exit_with_2() {
     wrong(CLAMPED, "x: array[3]", &["`x` is a number"]);
     wrong(SUM, "a: array[k]", &["`k`, which is not an integer argument", "it has n"]);
     wrong(SUM, "a: string[..8]", &["`a` is not a string"]);
-    wrong(SUM, "a: list", &["`list` is no domain", "array[n*m]", "finite"]);
+    wrong(SUM, "a: list", &["`list` is not a domain", "array[n*m]", "finite"]);
     wrong(SUM, "a", &["write NAME: DOMAIN"]);
 }
