@@ -72,7 +72,8 @@ impl Clone for Identity {
 /// assert_eq!(saturation.uncovered().collect::<Vec<_>>(), [3]);
 /// assert_eq!(saturation.cover(&[3], false), 2, "3, and with it 0");
 /// assert!(saturation.is_done());
-/// assert_eq!(saturation.counts(), (4, 4, 4, 0), "all, covered, saturated, given up");
+/// let counts = saturation.counts();
+/// assert_eq!((counts.total, counts.covered, counts.saturated, counts.given_up), (4, 4, 4, 0));
 /// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saturation {
