@@ -11,6 +11,7 @@ use penfuzz_report::Report;
 
 use crate::{
     outputs::gcov_agrees,
+    prove::solvers,
     support::{Dir, fixture, open_branches},
 };
 
@@ -127,4 +128,28 @@ fn a_file_that_dies_while_it_is_loaded_is_named() {
     let run = dir.penfuzz("generate recipe.toml").run();
     run.says("dies.cc is left out");
     run.expect(run.stdout.contains("1 target"), "the other file is a target");
+}
+
+/// Solvers find neither a proof nor a model for this branch in the time of the campaign.
+const UNDECIDED: &str = "double undecided(double x, double y, double z) {
+  if (x * x * x + y * y * y == z * z * z && x * y * z == 1.7 && x > 1 && y > x && z * x / y > 1.3) return 1;
+  return 0;
+}
+";
+
+/// The limit is wall time of search, solvers and report together: 3 s, and 2 s more.
+#[test]
+fn a_time_limit_includes_the_solvers() {
+    let Some(solvers) = solvers() else { return };
+    let dir = Dir::new();
+    let file = dir.file("undecided.c", UNDECIDED);
+    // Compiles the target, which is not part of the limit.
+    dir.penfuzz("functions").arg(&file).exits(0);
+    for command in ["", "prove"] {
+        let begun = Instant::now();
+        let run = dir.penfuzz(command).arg(&file).args(&format!("-o out{command} --max-time 3s"));
+        let run = run.env("PENFUZZ_SOLVERS", &solvers).exits(0);
+        let took = begun.elapsed();
+        run.expect(took < Duration::from_secs(8), &format!("an end soon after the limit, took {took:?}"));
+    }
 }

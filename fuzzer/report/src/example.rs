@@ -84,6 +84,7 @@ pub fn report() -> Report {
         source_hashes: BTreeMap::new(),
         shared_state: Vec::new(),
         tests_apart: false,
+        unconfirmed_tests: 0,
         reads_environment: false,
         exceptions: None,
         criteria: BTreeMap::new(),

@@ -150,6 +150,9 @@ pub struct Report {
     /// own process.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub tests_apart: bool,
+    /// Number of tests that were not repeated in a fresh process, because the system had none to spare.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unconfirmed_tests: usize,
     /// The function may read the floating-point exception flags, or change the environment of later computations. Each
     /// call begins with all flags clear.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

@@ -9,7 +9,7 @@ use super::{
     arg::{Arg, Global},
     c_text::decimals,
     decisions, files,
-    format::percent,
+    format::{percent, plural},
     model::{Report, Test},
     requirements,
     sources::Sources,
@@ -38,6 +38,13 @@ pub fn text(report: &Report, dir: &Path) -> String {
         let _ = writeln!(
             out,
             "No input met the assumptions ({place}): they contradict each other, or need more time or a seed (-i)"
+        );
+    }
+    if report.unconfirmed_tests > 0 {
+        let _ = writeln!(
+            out,
+            "{} not repeated in a fresh process, because the system had no process to spare: run the campaign again",
+            plural(report.unconfirmed_tests, "test")
         );
     }
     terminal::list_faults(report, &mut out);

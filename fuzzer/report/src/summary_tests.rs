@@ -92,3 +92,11 @@ fn the_closest_branch_comes_first() {
     );
     assert!(lines[4].starts_with("/src/clamp.c:9:19"), "{out}");
 }
+
+#[test]
+fn tests_without_a_process_are_counted() {
+    let mut report = example::report();
+    report.unconfirmed_tests = 2;
+    let text = text(&report, Path::new("out"));
+    assert!(text.contains("\n2 tests not repeated in a fresh process, because the system had no process"), "{text}");
+}

@@ -160,6 +160,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         mutation: None,
         shared_state: shared_state(evaluator),
         tests_apart: claims.are_apart,
+        unconfirmed_tests: claims.unconfirmed,
         reads_environment: function.uses_environment,
     };
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();

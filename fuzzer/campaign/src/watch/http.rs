@@ -166,7 +166,8 @@ impl Connection {
                 let room = chunk.len().min(REQUEST - request.len());
                 let n = self.stream.read(&mut chunk[..room])?;
                 request.extend_from_slice(&chunk[..n]);
-                if let Some(answer) = answer(request, page) {
+                let is_local = self.stream.local_addr().is_ok_and(|address| address.ip().is_loopback());
+                if let Some(answer) = answer(request, is_local, page) {
                     self.state = State::Writing(answer, 0);
                 }
                 Ok(n > 0)
@@ -188,8 +189,10 @@ impl Connection {
     }
 }
 
-/// The answer to a request, with its head; `None` as long as the request is incomplete.
-fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Response) -> Option<Vec<u8>> {
+/// The answer to a request, with its head; `None` as long as the request is incomplete. A connection on this machine
+/// (`is_local`) must name this machine as its host: otherwise a page of a foreign name that resolves to 127.0.0.1 could
+/// read the answer in the user's browser (DNS rebinding).
+fn answer(request: &[u8], is_local: bool, page: &mut impl FnMut(&str) -> Response) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let too_long = || Response::sentence(431, "the head of the request is too long");
@@ -198,11 +201,24 @@ fn answer(request: &[u8], page: &mut impl FnMut(&str) -> Response) -> Option<Vec
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => too_long(),
         Err(_) => Response::sentence(400, "this is not an HTTP request"),
         Ok(httparse::Status::Complete(_)) => match parsed.method {
+            Some("GET" | "HEAD") if is_local && !names_this_machine(parsed.headers) => {
+                Response::sentence(421, "this address is for programs on this machine; use localhost as host name")
+            }
             Some("GET" | "HEAD") => page(parsed.path.unwrap_or_default().split('?').next().unwrap_or_default()),
             _ => Response::sentence(405, "only GET and HEAD are supported"),
         },
     };
     Some(encode(&answer, parsed.method != Some("HEAD")))
+}
+
+/// Whether the `Host` header, if there is one, is `localhost` or an IP address, with or without a port.
+fn names_this_machine(headers: &[httparse::Header]) -> bool {
+    let Some(host) = headers.iter().find(|h| h.name.eq_ignore_ascii_case("host")) else { return true };
+    let Ok(host) = core::str::from_utf8(host.value) else { return false };
+    let is_port = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<core::net::IpAddr>().is_ok()
 }
 
 fn encode(answer: &Response, with_body: bool) -> Vec<u8> {
@@ -227,6 +243,7 @@ fn reason(status: u16) -> &'static str {
         400 => "Bad Request",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         503 => "Service Unavailable",

@@ -34,7 +34,7 @@ fn rest(mut stream: TcpStream) -> String {
     String::from_utf8(all).unwrap()
 }
 
-const GET: &[u8] = b"GET /page?x=1 HTTP/1.1\r\nHost: x\r\n\r\n";
+const GET: &[u8] = b"GET /page?x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[track_caller]
 fn expect_service(address: std::net::SocketAddr) {
@@ -155,4 +155,17 @@ fn a_client_is_served_among_many_hostile_ones() {
     let more: Vec<_> = (0..200).map(|_| connect(address)).collect();
     expect_service(address);
     drop((silent, more));
+}
+
+#[test]
+fn a_foreign_host_name_is_refused_on_a_local_address() {
+    let address = start();
+    for host in ["attacker.example", "attacker.example:9100", "127.0.0.1.attacker.example", "localhost.attacker"] {
+        let answer = answer_to(address, format!("GET /page HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{host}: {answer}");
+    }
+    for host in ["localhost:9100", "LOCALHOST", "127.0.0.1:9100", "[::1]:9100"] {
+        let answer = answer_to(address, format!("GET /page HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{host}: {answer}");
+    }
 }

@@ -15,7 +15,7 @@ fn ask(dir: &Path, request: &str) -> String {
     let dir = dir.to_owned();
     std::thread::spawn(move || serve(&listener, &dir));
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

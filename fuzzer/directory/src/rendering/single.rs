@@ -73,6 +73,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         mutation: None,
         shared_state: shared_state(&session.evaluator),
         tests_apart: false,
+        unconfirmed_tests: 0,
         reads_environment: function.uses_environment,
         evaluations: 0,
         seconds: 0.0,
