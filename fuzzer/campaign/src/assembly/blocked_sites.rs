@@ -7,6 +7,7 @@ use penfuzz_abi::{action, metric};
 use penfuzz_directory::shrink::cover::Kept;
 use penfuzz_executor::{Evaluator, evaluator::RunStatus};
 use penfuzz_report::{BranchIndex, Site};
+use penfuzz_system::process::deadline;
 use penfuzz_target::program::{Edges, Target};
 
 use crate::assembly::Order;
@@ -70,7 +71,7 @@ pub(super) fn find_unchanged(evaluator: &mut Evaluator, order: &Order, kept: &[K
     let mut runs = 0;
     for (branch, BranchIndex { site: i, branch: j }) in &order.place {
         let stuck = &mut sites[*i].branches[*j];
-        if !stuck.is_open() || stuck.best_distance.is_none() || runs >= MOST_RUNS {
+        if !stuck.is_open() || stuck.best_distance.is_none() || runs >= MOST_RUNS || deadline::is_past() {
             continue;
         }
         let site = &target.sites[target.site_of(*branch as usize)];

@@ -139,6 +139,12 @@ impl<'a> Supervisor<'a> {
         let dir = self.run_clients()?;
         let mut report = read_report(&dir)?;
         while core::mem::take(&mut self.is_stuck) {
+            if self.stop != StopReason::None {
+                // The worker has written the report before it was to end.
+                self.stop.name().clone_into(&mut report.stop_reason);
+                reports::write_all(&dir, &report).map_err(Error::from_source)?;
+                break;
+            }
             self.run_solvers_and_resume(&dir, report)?;
             self.run_clients()?;
             report = read_report(&dir)?;

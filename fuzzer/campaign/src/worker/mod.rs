@@ -488,12 +488,12 @@ impl<'a> Campaign<'a> {
             {
                 return Ok(Some(StopReason::Saturated));
             }
-            if self.options.run.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
-                return Ok(Some(StopReason::Stuck));
-            }
             if self.clock.is_over(executor.evaluator()) {
                 let flagged = self.shm.stop_reason();
                 return Ok(Some(if flagged == StopReason::None { StopReason::MaxEvals } else { flagged }));
+            }
+            if self.options.run.patience.is_some_and(|patience| self.progress.is_stuck(saturation, patience)) {
+                return Ok(Some(StopReason::Stuck));
             }
             stages.perform_all(fuzzer, executor, state, manager)?;
             self.sync(executor, state)?;
