@@ -76,16 +76,22 @@ impl<OT> PenExecutor<OT> {
         self.unanswered
     }
 
-    /// Runs the input in a fresh process only; returns the fault.
+    /// Runs the input in a fresh process only, or in this one if the system has no process to spare; returns the fault.
     fn run_only_fresh(&mut self, bytes: &[u8]) -> Option<Fault> {
         self.hits.clear();
-        let FreshResult::Ended { hits, fault } = self.fresh.as_mut()?.run_fresh(bytes) else {
-            self.unanswered += 1;
-            return None;
-        };
-        self.hits = hits;
-        self.evaluator.note_taken(&self.hits);
-        fault
+        match self.fresh.as_mut()?.run_fresh(bytes) {
+            FreshResult::Ended { hits, fault } => {
+                self.hits = hits;
+                self.evaluator.note_taken(&self.hits);
+                fault
+            }
+            FreshResult::Died => {
+                self.unanswered += 1;
+                None
+            }
+            // Nothing is known about the input, so its branches must not be lost.
+            FreshResult::NoProcess => self.evaluate(bytes).1,
+        }
     }
 
     /// Replaces the result of a run that ended normally by its result in a fresh process; returns the fault there. Once

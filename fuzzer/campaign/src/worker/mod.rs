@@ -221,8 +221,8 @@ struct Campaign<'a> {
     pipes: Option<Pipes>,
     /// Evaluates kept inputs once more in fresh processes.
     fresh: Option<Zygote>,
-    /// Whether the inputs of the campaign are evaluated in fresh processes only: an earlier worker died of them, or the
-    /// campaign was to end before this worker started, so that only the report is left to do.
+    /// Whether inputs are evaluated in fresh processes only. True if an earlier worker died while it evaluated them, or
+    /// if the stop flag was set before this worker started: then it only writes the report.
     only_fresh: bool,
     /// Descriptors that the target cannot use up.
     reserve: Reserve,

@@ -132,7 +132,7 @@ impl Campaign<'_> {
         Ok(true)
     }
 
-    /// Whether the campaign is to end, so that only its report is left to do.
+    /// Whether the stop flag is set. Then only the report must be written.
     fn is_over(&self) -> bool {
         self.shm.stop_reason() != StopReason::None
     }

@@ -2,10 +2,13 @@
 
 use std::fs::File;
 
-/// Number of descriptors: a few files are open at the same time while reports are written.
-const NUMBER: usize = 24;
+/// Maximum number of descriptors: a few files are open at the same time while reports are written.
+const MOST: usize = 24;
 
-/// Descriptors that the target cannot use up. Fewer than planned if the limit is low.
+/// The share of the limit on descriptors that is held back at most: `1 / SHARE`.
+const SHARE: usize = 16;
+
+/// Descriptors that the target cannot use up.
 #[derive(Debug)]
 pub struct Reserve(Vec<File>);
 
@@ -13,13 +16,22 @@ impl Reserve {
     /// Opens the descriptors.
     #[must_use]
     pub fn new() -> Self {
-        Self(core::iter::repeat_with(|| File::open("/dev/null")).map_while(Result::ok).take(NUMBER).collect())
+        let number = (limit() / SHARE).min(MOST);
+        Self(core::iter::repeat_with(|| File::open("/dev/null")).map_while(Result::ok).take(number).collect())
     }
 
     /// Closes the descriptors: files can be opened in their place.
     pub fn release(&mut self) {
         self.0.clear();
     }
+}
+
+/// The number of descriptors that this process may have; 0 if it is not known.
+fn limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one local structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
 }
 
 impl Default for Reserve {
@@ -35,7 +47,7 @@ mod tests {
     #[test]
     fn a_released_reserve_holds_nothing() {
         let mut reserve = Reserve::new();
-        assert_eq!(reserve.0.len(), NUMBER);
+        assert_eq!(reserve.0.len(), (limit() / SHARE).min(MOST));
         reserve.release();
         assert!(reserve.0.is_empty());
     }
