@@ -445,8 +445,8 @@ static const uint32_t trapped[] = {
 #define KEY 6   /* instructions that compare the secret number */
 #define OWN 64  /* number of descriptors that are protected from all calls, not only from being closed */
 
-/* Appends the comparison of the first argument with each descriptor of the fuzzer. The instruction after the comparisons
- * allows the call if none is equal; an equal one continues after it. Returns the place after it. */
+/* Appends the comparison of the first argument with each descriptor of the fuzzer. The instruction after the
+ * comparisons allows the call if none is equal; an equal one continues after it. Returns the place after it. */
 static size_t compare_files(struct sock_filter *code, size_t n) {
   uint32_t own[OWN];
   size_t count = 0;
