@@ -257,6 +257,14 @@ WRAP_EXIT(_exit)
 WRAP_EXIT(_Exit)
 WRAP_EXIT(quick_exit)
 
+/* In a process without threads of its own, this ends the process with status 0. */
+extern void __real_pthread_exit(void *) __attribute__((noreturn));
+HIDDEN __attribute__((noreturn)) void __wrap_pthread_exit(void *value) {
+  __pen_state.exit_status = 0;
+  if (__pen_state.stop) __pen_state.stop(PEN_STOP_EXIT, __builtin_return_address(0));
+  __real_pthread_exit(value);
+}
+
 /* Functions that an evaluation registers for the end of the process are ignored: the process makes millions of
  * evaluations and does not end. */
 extern int __real___cxa_atexit(void (*)(void *), void *, void *);

@@ -15,7 +15,8 @@ use crate::{
 
 /// Redirects calls that end the process to the runtime, which ends only the evaluation while a fuzzer runs the target.
 /// Also redirects calls that register functions for the end of the process (`atexit` among them).
-const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=__cxa_atexit";
+const WRAPPED_EXITS: &str = "-Wl,--wrap=exit,--wrap=_exit,--wrap=_Exit,--wrap=quick_exit,--wrap=pthread_exit,\
+                             --wrap=__cxa_atexit";
 
 /// Redirects calls that allocate memory, and those by which the C library takes over memory: the runtime lists the
 /// memory that an evaluation does not free.

@@ -44,6 +44,7 @@ __asm__(
     "  movq %rsi, %rdi\n"
     "  movq %rdx, %rsi\n"
     "  call *%rax\n"
+    "  cld\n"
     "  movq guard_resume_at(%rip), %rsp\n"
     "  movl $0, guard_in_target(%rip)\n"
     "  addq $8, %rsp\n"

@@ -130,11 +130,14 @@ struct action {
   uint64_t mask;
 };
 
-/* Stores the target's action for a guarded signal and reports it back later; the guard's handler stays installed. */
+/* The target's actions for signals whose actions the fuzzer keeps. */
+static struct action shown[65];
+
+/* Stores the target's action for a guarded signal and reports it back later; the guard's handler stays installed. The
+ * fuzzer ignores SIGPIPE, and must. */
 static long set_action(const struct call *c) {
-  static struct action shown[65];
   int signal = (int)c->a[0];
-  if (!sandbox_is_guarded(signal)) return repeat_call(c);
+  if (!sandbox_is_guarded(signal) && signal != SIGPIPE) return repeat_call(c);
   const struct action *wanted = (const struct action *)c->a[1];
   struct action *old = (struct action *)c->a[2], before = shown[signal];
   if (wanted) shown[signal] = *wanted;
@@ -167,7 +170,10 @@ static long set_stack(const struct call *c) {
 static struct sandbox_answer signal_self(const struct call *c, ucontext_t *context, int signal) {
   if (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU)
     return (struct sandbox_answer){SANDBOX_STOP, (uint32_t)signal};
-  put_result(context, repeat_call(c));
+  int is_ending = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGALRM || signal == SIGPIPE;
+  if (is_ending && shown[signal].handler == (void *)SIG_DFL)
+    return (struct sandbox_answer){SANDBOX_RAISE, (uint32_t)signal};
+  put_result(context, is_ending ? 0 : repeat_call(c)); /* a handler of the target for these is not called */
   return (struct sandbox_answer){SANDBOX_NOTHING, 0};
 }
 

@@ -13,7 +13,8 @@ enum sandbox_refusal {
   SANDBOX_PROGRAM,     /* replaces the program (exec) */
   SANDBOX_SIGNAL,      /* sends a signal to another process; `detail` is the signal's number */
   SANDBOX_STOP,        /* stops its own process; `detail` is the signal's number */
-  SANDBOX_END          /* ends the process by a direct system call; `detail` is the exit status */
+  SANDBOX_END,         /* ends the process by a direct system call; `detail` is the exit status */
+  SANDBOX_RAISE        /* sends itself a signal that ends a process; `detail` is the signal's number */
 };
 
 struct sandbox_answer {

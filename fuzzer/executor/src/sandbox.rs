@@ -161,6 +161,7 @@ pub fn describe_refusal(refused: u64) -> String {
         3 => "starts another program, which is refused".to_owned(),
         4 => format!("sends {} to another process, which is refused", signal_name(detail)),
         6 => "ends the process".to_owned(),
+        7 => format!("sends itself {}, which ends the process", signal_name(detail)),
         _ => format!("stops its process ({}), which is refused", signal_name(detail)),
     }
 }

@@ -15,6 +15,9 @@ pub fn signal_name(signal: i32) -> String {
         libc::SIGTERM => "SIGTERM",
         libc::SIGINT => "SIGINT",
         libc::SIGSTOP => "SIGSTOP",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGPIPE => "SIGPIPE",
         other => return format!("signal {other}"),
     }
     .to_owned()

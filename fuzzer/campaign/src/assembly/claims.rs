@@ -26,6 +26,8 @@ use crate::assembly::ReportInputs;
 pub struct Claims {
     /// The observed behaviour of each test in a fresh process, by the file of its input.
     seen: HashMap<String, RunObservation>,
+    /// The same after the tests before it, in one process. Empty if one of the tests ends its process.
+    seen_together: HashMap<String, RunObservation>,
     /// Whether the tests behave differently when they run one after another in one process.
     pub are_apart: bool,
     /// Branches that count as covered in the search, but that no test takes.
@@ -42,6 +44,12 @@ impl Claims {
     #[must_use]
     pub fn seen(&self, file: &str) -> Option<RunObservation> {
         self.seen.get(file).cloned()
+    }
+
+    /// The behaviour of the test of this input after the tests before it; `None` if it is not known.
+    #[must_use]
+    pub fn seen_together(&self, file: &str) -> Option<RunObservation> {
+        self.seen_together.get(file).cloned()
     }
 }
 
@@ -89,10 +97,12 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
             && !taken.contains(b)
     };
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
-    let are_apart = from.saturation.has_unconfirmed() || depend_on_each_other(fresh, &shrunk.tests, &tested);
+    let (depend, seen_together) = depend_on_each_other(fresh, &shrunk.tests, &tested);
+    let are_apart = from.saturation.has_unconfirmed() || depend;
     let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
     let unconfirmed = shrunk.tests.iter().filter(|t| unknown.contains(&t.file)).count();
-    Claims { seen: tested.into_iter().map(|(file, t)| (file, t.seen)).collect(), are_apart, lost, crashes, unconfirmed }
+    let seen = tested.into_iter().map(|(file, t)| (file, t.seen)).collect();
+    Claims { seen, seen_together, are_apart, lost, crashes, unconfirmed }
 }
 
 /// Replays each crash in a fresh process. A simplified input that does not crash there is replaced by the original
@@ -123,14 +133,25 @@ fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_kept: bool) -> Option<
     tested.get(&kept.file).map(|t| Kept { covers: t.covers.clone(), ..kept.clone() })
 }
 
-/// Whether some test behaves differently after the other tests than alone. Tests that end the process are left out:
-/// each runs in a process of its own anyway.
-fn depend_on_each_other(fresh: &Zygote, tests: &[Kept], tested: &HashMap<String, Tested>) -> bool {
-    let known = |t: &Kept| Some((t.bytes.clone(), tested.get(&t.file).filter(|t| !t.seen.is_exit())?.clone()));
-    let (inputs, alone): (Vec<_>, Vec<_>) = tests.iter().filter_map(known).unzip();
-    if inputs.len() < 2 {
-        return false;
+/// Whether some test behaves differently after the other tests than alone, and what each does after the others. Tests
+/// that end the process are left out: each runs in a process of its own anyway.
+fn depend_on_each_other(
+    fresh: &Zygote,
+    tests: &[Kept],
+    tested: &HashMap<String, Tested>,
+) -> (bool, HashMap<String, RunObservation>) {
+    let known = |t: &&Kept| tested.get(&t.file).is_some_and(|t| !t.seen.is_exit());
+    let tests: Vec<&Kept> = tests.iter().filter(known).collect();
+    if tests.len() < 2 {
+        return (false, HashMap::new());
     }
-    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    fresh.tests(&inputs).is_ok_and(|together| together.is_none_or(|together| together != alone))
+    let inputs: Vec<&[u8]> = tests.iter().map(|t| t.bytes.as_slice()).collect();
+    match fresh.tests(&inputs) {
+        Ok(Some(together)) => (
+            tests.iter().zip(&together).any(|(test, after)| tested.get(&test.file) != Some(after)),
+            tests.iter().zip(together).map(|(test, after)| (test.file.clone(), after.seen)).collect(),
+        ),
+        Ok(None) => (true, HashMap::new()),
+        Err(NoProcess) => (false, HashMap::new()),
+    }
 }

@@ -174,6 +174,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     report
 }
 
+/// Time before the deadline in which each test is evaluated less often.
+const LITTLE_TIME: Duration = Duration::from_millis(500);
+
 /// The time for shrinking after a campaign with this time limit: the rest of the excess is for the confirmation of the
 /// tests, for proofs and for files.
 fn time_at_end(limit: Duration) -> Duration {
@@ -273,12 +276,18 @@ fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order:
     tests
 }
 
+/// What a test expects: what two more evaluations confirm. When little time is left, the evaluation after the other
+/// tests has to do.
 fn observed(evaluator: &mut Evaluator, from: &ReportInputs, kept: &Kept, claims: &Claims) -> Test {
-    let fresh = claims.seen(&kept.file);
-    let again = from.fresh.filter(|_| from.only_fresh).and_then(|fresh| fresh.test(&kept.bytes).ok().flatten());
-    match (fresh, again) {
-        (Some(fresh), Some(again)) => results::agreed(evaluator.function(), &kept.bytes, fresh, &[again.seen]),
-        (fresh, _) => results::of(evaluator, &kept.bytes, fresh),
+    let alone = claims.seen(&kept.file);
+    let again = if from.only_fresh {
+        from.fresh.and_then(|fresh| fresh.test(&kept.bytes).ok().flatten()).map(|tested| tested.seen)
+    } else {
+        claims.seen_together(&kept.file).filter(|_| deadline::left().is_some_and(|left| left < LITTLE_TIME))
+    };
+    match (alone, again) {
+        (Some(alone), Some(again)) => results::agreed(evaluator.function(), &kept.bytes, alone, &[again]),
+        (alone, _) => results::of(evaluator, &kept.bytes, alone),
     }
 }
 

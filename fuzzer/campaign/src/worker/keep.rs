@@ -2,7 +2,7 @@
 //! once they are on disk.
 
 use core::sync::atomic::Ordering;
-use std::io;
+use std::{io, time::Duration};
 
 use libafl::{
     HasMetadata,
@@ -20,6 +20,7 @@ use penfuzz_engine::{
 use penfuzz_error::Error;
 use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
 use penfuzz_mutators::view::Kind;
+use penfuzz_system::process::deadline;
 
 use super::{Campaign, End, Executor, State, import};
 use crate::{assembly as report_assembly, saved_state, worker::disk, worker_shm::StopReason};
@@ -33,6 +34,9 @@ const STATE_AFTER_DEATH: f64 = 0.2;
 /// The time between two reports of a running campaign, as a multiple of the time that a report takes: with thousands of
 /// covered branches, a report takes seconds.
 const REPORT_PAUSE: f64 = 20.0;
+
+/// No report of the running campaign begins when less than this, or than twice the time of the last report, is left.
+const REPORT_AT_END: Duration = Duration::from_secs(2);
 
 impl Campaign<'_> {
     /// Notes new finds. If a write is due, writes them to disk and then updates the counters in shared memory.
@@ -249,7 +253,11 @@ impl Campaign<'_> {
         let begun = self.shm.seconds(self.begun);
         // The next worker writes the report: in a child of this process, the heap of the C library may be locked.
         let is_late = executor.evaluator().needs_restart();
-        let is_early = stop == StopReason::None && (begun < self.report_due || is_late) && !self.disk.is_failing();
+        // A report that the limit would interrupt would only delay the last one.
+        let ends_soon = deadline::left().is_some_and(|left| left < REPORT_AT_END.max(self.report_time * 2));
+        let is_early = stop == StopReason::None
+            && (begun < self.report_due || is_late || ends_soon)
+            && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));
         }
@@ -269,6 +277,7 @@ impl Campaign<'_> {
         self.hold.restore_process_state();
         let written = reports::write_all(self.store.dir(), &report);
         let ended = self.shm.seconds(self.begun);
+        self.report_time = Duration::from_secs_f64((ended - begun).max(0.0));
         self.report_due = ended + REPORT_PAUSE * (ended - begun);
         Ok(written)
     }

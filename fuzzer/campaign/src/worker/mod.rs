@@ -235,6 +235,8 @@ struct Campaign<'a> {
     report_written: f64,
     /// When the next report of the running campaign may be written, in seconds.
     report_due: f64,
+    /// How long the last report took.
+    report_time: Duration,
     shrinker: Shrinker,
     disk: Disk,
     imports: Option<import::Imports>,
@@ -312,6 +314,7 @@ impl<'a> Campaign<'a> {
             state_written: 0.0,
             report_written: 0.0,
             report_due: 0.0,
+            report_time: Duration::ZERO,
             shrinker: Shrinker::default(),
             disk: Disk::default(),
             imports,
