@@ -52,7 +52,16 @@ fn a_write_next_to_an_array_ends_no_worker() {
     run.expect(!run.stderr.contains("was killed"), "no worker died");
     let report = dir.report("out");
     run.expect(report.evaluations_per_second > 10_000.0, &format!("{} per second", report.evaluations_per_second));
-    run.expect(open_branches(&report) == ["7 true"], "every other branch is covered");
+    run.expect(open_branches(&report) == ["8 true"], "every other branch is covered");
+}
+
+/// In a test program, the write would damage the function that calls the test.
+#[test]
+fn an_array_on_the_stack_that_overflows_is_a_crash() {
+    let report = ends("overflow.c", "", 3, &[]);
+    let [crash] = &report.crashes[..] else { panic!("one crash: {:?}", report.crashes) };
+    assert!(crash.reason.contains("above its stack frame"), "{crash:?}");
+    assert_eq!(report.branches.covered_by_crash_only, 1);
 }
 
 /// The descriptors of the campaign are not open for the target, as they are not in a test program.

@@ -60,6 +60,18 @@ fn survives(outside: &str, first: &str, second: &str, findings: &[(&str, &str)])
     expect_covered(&again, &dir.report("out"));
 }
 
+/// [`survives`] with any findings, or none. Returns the report.
+fn survives_any(outside: &str, first: &str, second: &str) -> Report {
+    let dir = Dir::new();
+    let file = target(&dir, outside, first, second);
+    let run = dir.fuzz(&file, "--max-time 10s").run();
+    run.expect(matches!(run.status.code(), Some(0 | 3)), "a normal end");
+    let report = dir.report("out");
+    let branches = &report.branches;
+    run.expect(branches.covered + branches.covered_by_crash_only == branches.total, "every branch is reached");
+    report
+}
+
 fn expect_covered(run: &Run, report: &Report) {
     let open = open_branches(report);
     run.expect(open.is_empty(), &format!("all branches covered, open are {open:?}"));
@@ -184,6 +196,64 @@ fn signals_the_supervisor_and_stops_itself() {
     let findings =
         [("sends SIGTERM to another process", "kill(getppid()"), ("stops its process (SIGSTOP)", "raise(SIGSTOP)")];
     survives("", "kill(getppid(), SIGTERM);", "raise(SIGSTOP);", &findings);
+}
+
+#[test]
+fn sends_itself_signals_that_end_a_program() {
+    let findings = [("sends itself SIGTERM", "raise(SIGTERM)"), ("sends itself SIGPIPE", "raise(SIGPIPE)")];
+    survives("", "raise(SIGTERM);", "raise(SIGPIPE);", &findings);
+}
+
+#[test]
+fn handles_a_signal_that_it_sends_itself() {
+    survives("", "signal(SIGTERM, SIG_IGN); raise(SIGTERM);", "signal(SIGPIPE, SIG_IGN); raise(SIGPIPE);", &[]);
+}
+
+#[test]
+fn ends_its_thread() {
+    survives("", "pthread_exit(0);", "", &[]);
+}
+
+#[test]
+fn sets_a_timer_that_kills() {
+    let timer = "struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL}; timer_t timer;
+                 struct itimerspec soon = {{0, 0}, {0, 1000000}};
+                 timer_create(CLOCK_MONOTONIC, &event, &timer); timer_settime(timer, 0, &soon, 0);";
+    survives("#include <time.h>", timer, "", &[]);
+}
+
+/// Whether the function itself faults with these flags depends on its code.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn sets_flags_of_the_processor() {
+    let flag = |bit: &str| format!("__asm__ volatile(\"pushf; orl ${bit}, (%%rsp); popf\" ::: \"memory\", \"cc\");");
+    let [alignment, trap] = [flag("0x40000"), flag("0x100")];
+    for (first, second) in [(alignment.as_str(), "__asm__ volatile(\"std\");"), (trap.as_str(), "")] {
+        survives_any("", first, second);
+    }
+}
+
+/// The guard and the search read the time stamp counter.
+#[test]
+fn forbids_the_time_stamp_counter() {
+    survives("", "prctl(PR_SET_TSC, PR_TSC_SIGSEGV);", "", &[]);
+}
+
+#[test]
+fn spoils_its_environment() {
+    let report = survives_any("", "environ = (char **)8; getenv(\"HOME\");", "");
+    assert!(report.crashes.iter().any(|c| c.reason.contains("SIGSEGV")), "{:?}", report.crashes);
+}
+
+/// The supervisor survives limits, and signals that descriptors would send to it.
+#[test]
+fn harms_its_supervisor() {
+    let limits = "struct rlimit none = {0, 0}; prlimit(getppid(), RLIMIT_FSIZE, &none, 0);
+                  prlimit(getppid(), RLIMIT_NOFILE, &none, 0);";
+    let signals = "for (int i = 3; i < 300; i++) {
+                     fcntl(i, F_SETOWN, getppid()); fcntl(i, F_SETSIG, 9); fcntl(i, F_SETFL, O_ASYNC);
+                   }";
+    survives("", limits, signals, &[]);
 }
 
 /// Every evaluation leaks a megabyte: workers are replaced in time, and no input is reported.

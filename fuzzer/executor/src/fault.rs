@@ -130,7 +130,7 @@ impl FaultReader {
             reason: self.reason(end),
             place,
             stack,
-            is_cheap: end.signal != libc::SIGALRM && end.stop != guard::STOP_MEMORY,
+            is_cheap: end.signal != libc::SIGALRM && !matches!(end.stop, guard::STOP_MEMORY | guard::STOP_STACK),
             is_out_of_fuel: end.stop == abi::stop::FUEL,
         }
     }
@@ -206,6 +206,9 @@ impl FaultReader {
             abi::stop::FUEL => return format!("did not return within {} loop iterations and calls", self.limits.fuel),
             guard::STOP_MEMORY => return format!("more than {} MiB of memory", self.limits.memory >> 20),
             guard::STOP_REFUSED => return sandbox::describe_refusal(end.address),
+            guard::STOP_STACK => {
+                return format!("writes up to {} bytes above its stack frame: an array overflows", end.address);
+            }
             guard::STOP_PLACEMENT => {
                 return "takes other branches if the data behind its pointer arguments is at another address"
                     .to_owned();

@@ -243,6 +243,14 @@ void guard_stop(uint32_t reason, void *place) {
   leave();
 }
 
+void guard_overrun(uint64_t bytes, void (*thunk)(const uint8_t *, uint8_t *)) {
+  memset(&guard_end, 0, sizeof guard_end);
+  guard_end.stop = GUARD_STOP_STACK;
+  guard_end.address = bytes;
+  guard_end.place = (uint64_t)(uintptr_t)thunk + 1;
+  leave();
+}
+
 /* Called after a fork: timers are not inherited, so the child must install the guard again. */
 void guard_forget(void) { installed = 0; }
 

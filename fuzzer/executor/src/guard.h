@@ -17,6 +17,9 @@
 /* The evaluation made a system call that was refused; `address` is enum sandbox_refusal << 32 | detail. */
 #define GUARD_STOP_REFUSED 101
 
+/* The evaluation wrote above its stack frame; `address` is the number of bytes from there to the last such write. */
+#define GUARD_STOP_STACK 103
+
 /* Mirrored by guard.rs. */
 struct guard_end {
   int32_t signal;      /* the signal, or 0 */
@@ -45,9 +48,12 @@ int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *
 /* Restores the default floating-point environment if the current one differs. */
 void guard_restore_environment(void);
 
-/* Returns a thunk that fills the stack below its frame with a pattern and then calls `call`. There is one such thunk
- * per process. */
+/* Returns a thunk that fills the stack around the frame of `call` with a pattern and then calls it. A write above that
+ * frame ends the evaluation. There is one such thunk per process. */
 void (*guard_with_poisoned_stack(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);
+
+/* Ends the evaluation of a thunk that has written `bytes` above its frame. */
+void guard_overrun(uint64_t bytes, void (*thunk)(const uint8_t *, uint8_t *));
 
 /* Leaves the target: the running guard_call returns 1, with the floating-point environment of the start. */
 __attribute__((noreturn)) void guard_resume(void);

@@ -89,6 +89,10 @@ pub const STOP_MEMORY: u32 = 100;
 /// [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
+/// [`End::stop`] when the function has written above its stack frame; [`End::address`] is the number of bytes from there
+/// to the last such write.
+pub const STOP_STACK: u32 = 103;
+
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout` (and
 /// at most two ticks more). The resident memory of the process may grow by `memory` bytes.
 ///
@@ -168,7 +172,7 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
 }
 
 /// Returns a thunk that fills the stack with a pattern and then calls `call`, to expose reads of uninitialized local
-/// variables. There is one such thunk per process.
+/// variables and writes above the frame of the function. There is one such thunk per process.
 #[must_use]
 pub fn with_poisoned_stack(call: Call) -> Call {
     // SAFETY: it only keeps the pointer, for this thread.

@@ -170,9 +170,20 @@ static __attribute__((noinline)) void poison_stack(void) {
   for (size_t i = 0; i < sizeof area; i++) area[i] = POISON;
 }
 
+/* Number of words above the frame of the call that it must not change. */
+#define ZONE 4096
+
+/* A write above the frame is an array on the stack that overflows: nothing there is known to the function. In a test
+ * program it damages the caller, and in a worker it changes only the gap of guard_call. */
 static void call_on_poisoned_stack(const uint8_t *in, uint8_t *out) {
+  volatile uint64_t zone[ZONE];
+  const uint64_t poison = UINT64_C(0x0101010101010101) * POISON;
+  for (size_t i = 0; i < ZONE; i++) zone[i] = poison;
   poison_stack();
   poisoned_call(in, out);
+  size_t last = ZONE;
+  while (last && zone[last - 1] == poison) last--;
+  if (last) guard_overrun(last * sizeof *zone, poisoned_call);
 }
 
 void (*guard_with_poisoned_stack(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *) {

@@ -255,9 +255,8 @@ impl Campaign<'_> {
         let is_late = executor.evaluator().needs_restart();
         // A report that the limit would interrupt would only delay the last one.
         let ends_soon = deadline::left().is_some_and(|left| left < REPORT_AT_END.max(self.report_time * 2));
-        let is_early = stop == StopReason::None
-            && (begun < self.report_due || is_late || ends_soon)
-            && !self.disk.is_failing();
+        let is_early =
+            stop == StopReason::None && (begun < self.report_due || is_late || ends_soon) && !self.disk.is_failing();
         if self.place.farm.is_some() || is_early {
             return Ok(Ok(()));
         }
