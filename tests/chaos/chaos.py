@@ -3,15 +3,17 @@
 
     python3 tests/chaos/chaos.py --penfuzz target/release/penfuzz --minutes 30
 
-The disturbances: SIGKILL to clients, broker and supervisor; SIGSTOP to clients and broker; a full disk (a small tmpfs, which
-needs root); files truncated or overwritten, of which another copy exists; jumps of the clock (with Debian's faketime, which
-does not change the machine's clock). Prints one line per disturbance and a summary in JSON. Exit status 1 if a check failed.
+The disturbances: SIGKILL to clients, their replays, broker and supervisor; SIGSTOP to clients and broker; no process or no
+descriptor to spare; a full disk (a small tmpfs, which needs root); files truncated or overwritten, of which another copy
+exists; jumps of the clock (with Debian's faketime, which does not change the machine's clock). For root, the farm runs as
+the user `nobody`, because no limit on processes holds for root. Prints one line per disturbance and a summary in JSON. Exit status 1 if a check failed.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import secrets
 import shutil
 import signal
@@ -25,6 +27,7 @@ from pathlib import Path
 
 import target
 
+NOBODY = 65534
 KEPT = ("queue", "crashes", "hangs")
 DISK_MB = 48
 INSIDE = "PENFUZZ_CHAOS_INSIDE"  # set once in a namespace of its own
@@ -110,6 +113,9 @@ class Farm:
         secret.write_text(secrets.token_hex(32))
         self.clock = work / "clock"
         self.clock.write_text("+0\n")
+        if os.getuid() == 0:
+            for path in (work, self.disk, secret, self.clock, self.source):
+                os.chown(path, NOBODY, -1)
         self.log = open(work / "log", "ab")
         self.process = None
         self.starts = 0
@@ -120,7 +126,7 @@ class Farm:
         self.seen: set[int] = set()
 
     def environment(self):
-        env = dict(os.environ)
+        env = dict(os.environ) | {"HOME": str(self.work)}
         library = faketime()
         if library:
             env |= {
@@ -137,6 +143,8 @@ class Farm:
         if self.ports:
             command += ["--broker-port", str(self.ports[0]), "--broker-secret", str(self.work / "secret")]
             command += ["--monitor", f"prometheus=127.0.0.1:{self.ports[1]}"]
+        if os.getuid() == 0:
+            command = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", *command]
         self.process = subprocess.Popen(
             command, env=self.environment(), stdout=self.log, stderr=self.log, start_new_session=True
         )
@@ -387,6 +395,81 @@ def spoil_file(farm, rng):
     return f"{how}: {name}"
 
 
+def kill_replays(farm, rng):
+    """Kills the processes below the clients: those that evaluate inputs anew."""
+    clients = {p for what in ("c0", "c1", "c2", "c3") for p in farm.pids(what) if parent(p) == farm.process.pid}
+    pids = [p for client in clients for p in processes(client) if p != client]
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return f"{len(pids)} processes" if pids else None
+
+
+def take_processes(farm, rng):
+    """Allows so many processes more than the user has."""
+    user = NOBODY if os.getuid() == 0 else os.getuid()
+    spare = rng.choice([0, 0, 1, 3])
+    seconds = limit(farm, rng, resource.RLIMIT_NPROC, lambda _: threads_of(user) + spare)
+    return f"{spare} left for {seconds} s"
+
+
+def take_descriptors(farm, rng):
+    """Allows each process so many descriptors more than it has."""
+    spare = rng.choice([0, 1, 3])
+
+    def allowed(pid):
+        return max(map(int, os.listdir(f"/proc/{pid}/fd")), default=0) + 1 + spare
+
+    seconds = limit(farm, rng, resource.RLIMIT_NOFILE, allowed)
+    return f"{spare} left for {seconds} s"
+
+
+def limit(farm, rng, what, allowed) -> int:
+    """Lowers a limit of all processes of the farm for some seconds; those that start meanwhile inherit it."""
+    hard = resource.getrlimit(what)[1]
+    for pid in farm.alive():
+        try:
+            set_limit(pid, what, allowed(pid))
+        except OSError:
+            pass  # it has ended
+    seconds = rng.choice([1, 5, 15])
+    time.sleep(seconds)
+    for pid in farm.alive():
+        set_limit(pid, what, "unlimited" if hard < 0 else hard)
+    return seconds
+
+
+def set_limit(pid, what, soft):
+    """Sets the soft limit of a process, as its user: root may not, in a container."""
+    name = {resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_NOFILE: "nofile"}[what]
+    command = ["prlimit", "--pid", str(pid), f"--{name}={soft}:"]
+    if os.getuid() == 0:
+        command = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", *command]
+    subprocess.run(command, capture_output=True)
+
+
+def parent(pid) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    return int(stat[stat.rindex(")") + 2 :].split()[1])
+
+
+def threads_of(user) -> int:
+    """How many threads a user has: these count for the limit on processes."""
+    count = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                count += len(os.listdir(entry / "task"))
+        except OSError:
+            pass
+    return count
+
+
 def jump_clock(farm, rng):
     if not faketime():
         return None
@@ -399,6 +482,7 @@ DISTURBANCES = {
     kill_client: 5,
     kill_broker: 3,
     kill_report: 1,
+    kill_replays: 3,
     kill_several: 2,
     kill_supervisor: 4,
     interrupt: 2,
@@ -407,6 +491,8 @@ DISTURBANCES = {
     fill_disk: 3,
     spoil_file: 4,
     jump_clock: 2,
+    take_processes: 4,
+    take_descriptors: 4,
 }
 
 

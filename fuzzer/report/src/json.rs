@@ -4,10 +4,11 @@
 use std::{io, path::Path};
 
 use penfuzz_system::files::foreign;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     inconsistency::inconsistency,
+    json_layout::Layout,
     model::{Report, SCHEMA},
 };
 
@@ -26,9 +27,11 @@ pub fn to_string(report: &Report) -> String {
             *number = 0.0;
         }
     }
-    let mut text = serde_json::to_string_pretty(&report).expect("a report is plain data");
-    text.push('\n');
-    text
+    let mut text = Vec::new();
+    let mut to = serde_json::Serializer::with_formatter(&mut text, Layout::default());
+    report.serialize(&mut to).expect("a report is plain data");
+    text.push(b'\n');
+    String::from_utf8(text).expect("JSON is text")
 }
 
 #[derive(Deserialize)]

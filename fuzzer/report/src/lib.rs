@@ -33,6 +33,7 @@ pub mod history;
 pub mod html;
 mod inconsistency;
 pub mod json;
+mod json_layout;
 pub mod junit;
 pub mod layout;
 pub mod lcov;

@@ -22,7 +22,6 @@ use penfuzz_executor::{
     evaluator::RunStatus,
     fresh::{FreshProcessRunner, FreshResult},
 };
-use penfuzz_report::Report;
 use penfuzz_system::files::foreign;
 
 use super::client_directories;
@@ -46,11 +45,12 @@ struct Merged {
     fault_inputs: BTreeMap<String, Vec<u8>>,
 }
 
-/// Writes the reports of the campaign in `dir`.
+/// Writes the reports of the campaign in `dir`. Returns false and writes nothing if the process that replays inputs has
+/// ended early: then another reporter should try again.
 ///
 /// # Errors
 /// When the target cannot be loaded, or files cannot be read or written.
-pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Error> {
+pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<bool, Error> {
     let prepared = Prepared::load(options)?;
     let merged = merge(dir, &prepared.fingerprint, totals);
     let Prepared { target, function, scope, hold, .. } = prepared;
@@ -88,8 +88,11 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<Report, Er
     };
     let report = report_assembly::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.restore_process_state();
+    if fresh.as_ref().is_some_and(Zygote::is_lost) {
+        return Ok(false);
+    }
     reports::write_all(dir, &report).map_err(Error::from_source)?;
-    Ok(report)
+    Ok(true)
 }
 
 /// Covers the branches that the inputs take. An input that takes a new branch is run in a fresh process; if some

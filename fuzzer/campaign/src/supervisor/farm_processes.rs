@@ -32,7 +32,7 @@ use crate::{
         snapshots,
     },
     watch, worker,
-    worker_shm::{StopReason, WorkerShm},
+    worker_shm::{StopReason, WorkerEnd, WorkerShm},
 };
 
 /// Pause before a broker is restarted.
@@ -49,6 +49,11 @@ const REPORT_TIME: Duration = Duration::from_mins(2);
 
 /// Number of attempts at the last report if the reporter is killed.
 const REPORT_ATTEMPTS: u32 = 3;
+
+/// Number of attempts to start the last reporter if the system has no process to spare, and the pause after each: three
+/// seconds in all.
+const START_ATTEMPTS: u32 = 30;
+const START_PAUSE: Duration = Duration::from_millis(100);
 
 /// Pause between two polls of the last reporter.
 const POLL_EVERY: Duration = Duration::from_millis(1);
@@ -138,12 +143,9 @@ impl FarmProcesses {
         snapshots::broker(self.broker_info, self.broker.restarts)
     }
 
-    /// Polls broker and reporter, and starts them when they are due.
-    ///
-    /// # Errors
-    /// When the system cannot create a process.
-    pub fn poll(&mut self, options: &Options, clients: &[Client], begun: Instant) -> Result<(), Error> {
-        self.poll_broker(options)?;
+    /// Polls broker and reporter, and starts them when they are due; later, if the system has no process to spare.
+    pub fn poll(&mut self, options: &Options, clients: &[Client], begun: Instant) {
+        self.poll_broker(options);
         let seconds = seconds(clients, begun);
         if let Some(pid) = self.reporter {
             if wait::poll(pid).is_some() {
@@ -154,12 +156,11 @@ impl FarmProcesses {
         }
         if self.reporter.is_none() && seconds >= self.next_report {
             self.next_report = seconds + (seconds / 60.0).clamp(REPORTS.0, REPORTS.1);
-            self.reporter = Some(self.report(options, totals(clients, begun, StopReason::None))?);
+            self.reporter = self.report(options, totals(clients, begun, StopReason::None)).ok();
         }
-        Ok(())
     }
 
-    fn poll_broker(&mut self, options: &Options) -> Result<(), Error> {
+    fn poll_broker(&mut self, options: &Options) {
         let broker = &mut self.broker;
         let now = Instant::now();
         if broker.pid > 0 {
@@ -170,26 +171,26 @@ impl FarmProcesses {
                 wait::kill(broker.pid);
             }
             if wait::poll(broker.pid).is_none() {
-                return Ok(());
+                return;
             }
             (broker.pid, broker.not_before) = (0, now + BROKER_PAUSE);
             broker.restarts += 1;
         }
         if now < broker.not_before {
-            return Ok(());
+            return;
         }
-        broker.last_beat.1 = now;
+        (broker.last_beat.1, broker.not_before) = (now, now + BROKER_PAUSE);
         let (broker_info, sockets, shm) = (self.broker_info, &self.sockets, broker.shm);
         let public = self.public.as_ref().and_then(|p| p.try_clone().ok());
         let outside =
             BrokerConfig { public, remote: &options.run.farm.remote_brokers, secret: self.secret.clone(), shm };
-        broker.pid = service::start("broker", move || {
+        let started = service::start("broker", move || {
             // SAFETY: ends the process. A thread that panics would leave the broker without the link that the thread
             // served: a new broker has all links.
             std::panic::set_hook(Box::new(|_| unsafe { libc::_exit(1) }));
             broker::run(broker_info, sockets.take_broker_ends(), outside).map(|_| ())
-        })?;
-        Ok(())
+        });
+        broker.pid = started.unwrap_or(0);
     }
 
     /// Starts a reporter.
@@ -197,7 +198,10 @@ impl FarmProcesses {
         let (dir, shm, sockets) = (self.dir.clone(), self.reporter_shm, &self.sockets);
         service::start("report", move || {
             sockets.close();
-            client::work_and_exit(shm, || reporter::write(options, &dir, totals).map(|_| worker::End::Finished))
+            client::work_and_exit(shm, || {
+                let is_written = reporter::write(options, &dir, totals)?;
+                Ok(if is_written { worker::End::Finished } else { worker::End::NeedsRestart })
+            })
         })
     }
 
@@ -221,9 +225,19 @@ impl FarmProcesses {
         loop {
             attempts += 1;
             let is_over = |second: &mut SecondCtrlC| second.poll() || Instant::now() >= deadline;
-            let status = self.last_report(options, totals(clients, begun, stop), || is_over(second_ctrl_c))?;
-            match status.signal() {
-                // Not killed by this process, but by a user, or by the system when memory is short.
+            let status = match self.last_report(options, totals(clients, begun, stop), || is_over(second_ctrl_c)) {
+                Ok(status) => status,
+                // The system has no process to spare now.
+                Err(_) if attempts < START_ATTEMPTS && !is_over(second_ctrl_c) => {
+                    std::thread::sleep(START_PAUSE);
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            let is_incomplete = self.reporter_shm.end.load(Ordering::Acquire) == WorkerEnd::NeedsRestart as u32;
+            match status.signal().or_else(|| is_incomplete.then_some(libc::SIGKILL)) {
+                // Not killed by this process, but by a user, or by the system when memory is short. Or that happened to
+                // its replays.
                 Some(_) if attempts < REPORT_ATTEMPTS && !is_over(second_ctrl_c) => {}
                 Some(signal) => return Err(self.no_report(signal)),
                 None if !status.success() || self.reporter_shm.error.get().is_some() => {
@@ -242,6 +256,7 @@ impl FarmProcesses {
         mut is_over: impl FnMut() -> bool,
     ) -> Result<ExitStatus, Error> {
         self.reporter_shm.error.set("");
+        self.reporter_shm.end.store(WorkerEnd::None as u32, Ordering::Release);
         let pid = self.report(options, totals)?;
         let ended = wait::wait_with(pid, || {
             if is_over() {

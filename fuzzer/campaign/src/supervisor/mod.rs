@@ -163,7 +163,7 @@ impl<'a> Supervisor<'a> {
                 return Err(self.interrupted_twice());
             }
             if let Some(farm) = &mut self.farm {
-                farm.poll(&self.options, &self.clients, self.begun)?;
+                farm.poll(&self.options, &self.clients, self.begun);
             }
             self.update_display()?;
             std::thread::sleep((started.elapsed() / 8).clamp(Duration::from_micros(500), POLL_EVERY));
@@ -171,7 +171,14 @@ impl<'a> Supervisor<'a> {
         let dir = match &mut self.farm {
             Some(farm) => {
                 let last = farm.finish(&self.options, &self.clients, self.begun, self.stop, &mut self.second_ctrl_c);
-                if last.is_err() && self.second_ctrl_c.poll() { Err(self.interrupted_twice()) } else { last }
+                match last {
+                    Err(_) if self.second_ctrl_c.poll() => Err(self.interrupted_twice()),
+                    Err(e) => {
+                        self.no_report.get_or_insert(e);
+                        Ok(farm.dir().to_path_buf())
+                    }
+                    last => last,
+                }
             }
             None => Ok(self.clients[0].dir().map(Path::to_path_buf).unwrap_or_default()),
         };

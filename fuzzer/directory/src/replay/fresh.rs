@@ -236,15 +236,18 @@ impl Zygote {
     }
 
     /// The answer of a fresh process; `None` if it died or was too slow.
+    ///
+    /// # Errors
+    /// [`NoProcess`]: the system has no process to spare, or the zygote is lost.
     fn ask<A: DeserializeOwned>(&self, request: &Request, patience: Duration) -> Result<Option<A>, NoProcess> {
         if self.is_lost.get() {
-            return Ok(None);
+            return Err(NoProcess);
         }
         let was_busy = self.flags.busy.swap(1, Ordering::Relaxed);
         let answer = self.exchange(request, Instant::now() + patience + MARGIN);
         self.flags.busy.store(was_busy, Ordering::Relaxed);
         self.is_lost.set(answer.is_err());
-        let answer = answer.unwrap_or_default();
+        let answer = answer.map_err(|_| NoProcess)?;
         if answer == NO_PROCESS { Err(NoProcess) } else { Ok(serde_json::from_slice(&answer).ok()) }
     }
 
@@ -322,14 +325,20 @@ fn serve(
             Request::Long(_) | Request::LongAgain(_) => long_input::patience(timeout),
             Request::Tests(inputs) => patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
         };
-        let work = || {
+        let mut work = || {
             if evaluator.detach_from_supervisor(timeout).is_ok() {
                 work(evaluator, scope, timeout, &request)
             } else {
                 Vec::new()
             }
         };
-        let answer = child::answer(work, Instant::now() + time, &requests).unwrap_or_else(|_| NO_PROCESS.to_vec());
+        let begun = Instant::now();
+        let mut answer = child::answer(&mut work, begun + time, &requests);
+        // The process may have been killed from outside, for example because memory is short.
+        if answer.as_ref().is_ok_and(Vec::is_empty) && begun.elapsed() < time / 4 {
+            answer = child::answer(&mut work, begun + time, &requests);
+        }
+        let answer = answer.unwrap_or_else(|_| NO_PROCESS.to_vec());
         if write_frame(&mut answers, &answer).is_err() {
             return 1;
         }
