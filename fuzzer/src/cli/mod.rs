@@ -116,6 +116,7 @@ pub fn main() -> ExitCode {
         Err(e) => return print_usage(&e),
     };
     restrict_umask();
+    turn_size_limits_into_errors();
     let outcome = match cli.command {
         Some(Command::Accuracy(args)) => accuracy::run(&args),
         Some(Command::Boundary(args)) => boundary::run(&args),
@@ -183,6 +184,13 @@ fn restrict_umask() {
         let before = libc::umask(libc::S_IWGRP | libc::S_IWOTH);
         libc::umask(before | libc::S_IWGRP | libc::S_IWOTH);
     }
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one on a full disk. By default it ends
+/// the process, and compilers with it.
+fn turn_size_limits_into_errors() {
+    // SAFETY: no handler is installed.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 /// Prints the details of an error, if any, then the error itself in one line.

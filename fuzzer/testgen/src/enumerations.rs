@@ -75,8 +75,8 @@ fn enumeration(text: &str) -> Option<String> {
     {
         base = shorter;
     }
-    let is_name = base.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && base.chars().all(|c| c.is_ascii_alphanumeric() || "_:<>, ".contains(c));
+    let is_name = base.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && base.chars().all(|c| c.is_alphanumeric() || "_:<>, ".contains(c));
     (is_name && !INTEGERS.contains(&base)).then(|| base.to_owned())
 }
 

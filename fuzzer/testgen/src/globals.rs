@@ -52,14 +52,14 @@ fn statement(report: &Report, set: &Set) -> String {
 
 /// Returns whether the text is a variable, member or element: `model_U.speed[2]`.
 fn is_place(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.chars().all(fits)
+    let fits = |c: char| c.is_alphanumeric() || "_.[]".contains(c);
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(fits)
 }
 
 /// The address of a variable; `None` for a variable that the function does not have.
 fn address(report: &Report, variable: &str) -> Option<String> {
     let i = report.signature.globals.iter().position(|g| g.name == variable)?;
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
+    let fits = |c: char| c.is_alphanumeric() || "_:".contains(c);
     Some(if Access::of(report) == Access::Wrapper {
         format!("{}_global{i}()", wrapper_function(report))
     } else if variable.chars().all(fits) {

@@ -129,7 +129,7 @@ fn declarator(type_name: &str) -> (&str, &str) {
 
 /// Returns whether the text is the name of a type, or an array of it.
 pub(super) fn is_type(text: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "_ :<>,*".contains(c);
+    let fits = |c: char| c.is_alphanumeric() || "_ :<>,*".contains(c);
     let (base, dimensions) = declarator(text);
     !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
 }
@@ -306,7 +306,7 @@ pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
 
 /// Returns whether an expression consists of names, members and elements.
 fn is_of_variables(expression: &str) -> bool {
-    expression.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c))
+    expression.chars().all(|c| c.is_alphanumeric() || "_.[]".contains(c))
 }
 
 /// The expression for the value at a byte offset from an address.

@@ -85,10 +85,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
     let finds = finds(evaluator, from, kept, wanted);
-    // A campaign that has used up its time limit may exceed it by little.
-    let at_end =
-        from.options.run.max_time.filter(|_| from.stop == StopReason::MaxTime).map_or(TIME_AT_END, time_at_end);
-    let time = if from.stop.is_end() { at_end } else { TIME_RUNNING };
+    let time = time_for_shrinking(from);
     let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
     let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
@@ -177,11 +174,20 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
 /// Time before the deadline in which each test is evaluated less often.
 const LITTLE_TIME: Duration = Duration::from_millis(500);
 
-/// The time for shrinking after a campaign with this time limit: the rest of the excess is for the confirmation of the
-/// tests, for proofs and for files.
-fn time_at_end(limit: Duration) -> Duration {
-    TIME_AT_END.min(deadline::excess(limit) / 4)
+/// The time for shrinking. A campaign that has used up its time limit may exceed it by little: most of the excess is for
+/// the confirmation of the tests, for proofs and for files, and all of it if a single evaluation takes long.
+fn time_for_shrinking(from: &ReportInputs) -> Duration {
+    let limit = from.options.run.max_time.filter(|_| from.stop == StopReason::MaxTime);
+    match limit {
+        Some(_) if from.saved.seconds > SLOW * from.saved.evaluations as f64 => Duration::ZERO,
+        Some(limit) => TIME_AT_END.min(deadline::excess(limit) / 4),
+        None if from.stop.is_end() => TIME_AT_END,
+        None => TIME_RUNNING,
+    }
 }
+
+/// Mean time of an evaluation, in seconds, from which there is no time to shrink after the time limit.
+const SLOW: f64 = 0.02;
 
 /// Rounds to a multiple of `1 / per_unit`: further digits are meaningless, and JSON readers differ in the last one.
 fn rounded(x: f64, per_unit: f64) -> f64 {

@@ -18,6 +18,9 @@ use super::{
     undefined::Stubs,
 };
 
+/// The last line that the C standard allows in `#line`. Compilers accept more, but readers of reports do not.
+const LAST_LINE: u32 = i32::MAX as u32;
+
 /// One conditional, comparison or operation.
 #[derive(Debug, Clone)]
 pub struct Site {
@@ -407,7 +410,7 @@ impl Reader<'_> {
             Site {
                 function: self.function_index(s.function).unwrap_or(0),
                 file: text(s.file),
-                line: s.line,
+                line: s.line.min(LAST_LINE),
                 column: s.column,
                 kind: s.kind,
                 predicate: s.predicate,
@@ -444,7 +447,7 @@ impl Reader<'_> {
                 name: qualified(&text(f.name), &symbol),
                 symbol,
                 file: text(f.file),
-                line: f.line,
+                line: f.line.min(LAST_LINE),
                 is_static: f.is_static != 0,
                 result_type: text(f.result_type),
                 result_kind: kind_of(f.result_kind),

@@ -174,7 +174,29 @@ fn runtime(path: &Path) -> Option<Range<u64>> {
 pub fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
     // Prefixes of C++ and older Rust, and of newer Rust. Some systems prepend another underscore to each name.
     let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
-    if is_mangled { addr2line::demangle_auto(name, None) } else { name }
+    if !is_mangled {
+        name
+    } else if name.is_ascii() {
+        addr2line::demangle_auto(name, None)
+    } else {
+        demangled_in_ascii(&name).into()
+    }
+}
+
+/// Demangles a name with other characters than ASCII, which the demangler does not read. Meanwhile each has a stand-in of
+/// as many bytes, because a mangled name contains the lengths of its parts: `$`, a letter, and again `$`.
+fn demangled_in_ascii(name: &str) -> String {
+    let mut others: Vec<char> = name.chars().filter(|c| !c.is_ascii()).collect();
+    others.sort_unstable();
+    others.dedup();
+    if name.contains('$') || others.len() > usize::from(b'z' - b'a') {
+        return name.to_owned();
+    }
+    let stand_in = |i: usize, c: char| format!("${}{}", char::from(b'a' + i as u8), "$".repeat(c.len_utf8() - 2));
+    let pairs: Vec<(char, String)> = others.iter().enumerate().map(|(i, c)| (*c, stand_in(i, *c))).collect();
+    let ascii = pairs.iter().fold(name.to_owned(), |text, (c, instead)| text.replace(*c, instead));
+    let demangled = addr2line::demangle_auto(ascii.into(), None).into_owned();
+    pairs.iter().fold(demangled, |text, (c, instead)| text.replace(instead, c.encode_utf8(&mut [0; 4])))
 }
 
 /// Returns `function (file)` for code of a library that exports the function, else `file+0xoffset`.
@@ -190,6 +212,12 @@ fn in_library(address: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_letters_of_any_alphabet() {
+        assert_eq!(demangled("_Z5preis7Größed".into()), "preis(Größe, double)");
+        assert_eq!(demangled("_ZN6値値1fES_".into()), "値値::f(値値)");
+    }
 
     #[test]
     fn names_of_c_are_not_types() {
