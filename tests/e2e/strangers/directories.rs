@@ -66,6 +66,20 @@ fn an_instance_of_afl_is_no_campaign() {
 }
 
 #[test]
+fn a_campaign_joins_instances_of_afl() {
+    let dir = Dir::new();
+    for name in ["queue/id:000000,time:0,execs:0,orig:seed", "fuzzer_stats", "fuzzer_setup", "cmdline", "plot_data"] {
+        dir.file(&format!("out/main/{name}"), "of AFL++");
+    }
+    let before = tree(&dir.path("out/main"));
+    let run = dir.fuzz(fixture("floats.c"), "--max-evals 1000 --sync out").run();
+    run.expect(tree(&dir.path("out/main")) == before, "the instance as it was");
+    assert!(dir.report("out").branches.covered > 0);
+    dir.file("out/notes.txt", "mine");
+    dir.fuzz(fixture("floats.c"), "--max-evals 2000 --sync out").run().says("resuming");
+}
+
+#[test]
 fn an_experiment_and_a_suite_are_no_campaigns() {
     let dir = Dir::new();
     dir.file("experiment/.lock", "1 2\nmachine pid:[3]\n");

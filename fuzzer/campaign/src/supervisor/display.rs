@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     options::Options,
-    watch::{self, Broker, Watcher},
+    watch::{self, Broker, Phase, Watcher},
 };
 
 /// Time between two polls of the workers' shared memory.
@@ -66,6 +66,14 @@ impl Display {
     /// Shows a warning about a problem that does not end the campaign.
     pub fn warn(&mut self, message: &str) {
         self.history.warn(message);
+    }
+
+    /// Shows what the campaign does from now on.
+    pub fn enter(&mut self, phase: Phase) {
+        self.history.enter(phase);
+        for watcher in &mut self.watchers {
+            watcher.tick(self.history.last());
+        }
     }
 
     /// The output directory, once it is known.

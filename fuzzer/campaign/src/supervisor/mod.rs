@@ -25,6 +25,7 @@ use super::{
         client::{Client, Event},
         display::Display,
     },
+    watch::Phase,
     worker::{ClientConfig, FarmMember},
     worker_shm::StopReason,
 };
@@ -300,6 +301,7 @@ impl<'a> Supervisor<'a> {
     fn stop_all(&mut self, reason: StopReason) {
         if self.stop == StopReason::None {
             self.stop = reason;
+            self.display.enter(Phase::Report);
             self.deadline = Some(Instant::now() + self.options.settings.limits().timeout * 4 + ENDING_TIME);
         }
         for client in &self.clients {

@@ -16,6 +16,7 @@ use super::Supervisor;
 use crate::{
     models,
     options::{Options, Proofs},
+    watch::Phase,
 };
 
 /// Time without a new branch after which the search pauses for solvers for the first time.
@@ -45,6 +46,7 @@ impl Supervisor<'_> {
     /// proved unreachable, starting from the solver models.
     pub(super) fn run_solvers_and_resume(&mut self, dir: &Path, mut report: Report) -> Result<(), Error> {
         let began = Instant::now();
+        self.display.enter(Phase::Proofs);
         self.carry_over(dir, &mut report);
         let mut limits = prove::Limits::after(self.begun.elapsed());
         // The limit of a campaign includes the pauses.
@@ -59,6 +61,7 @@ impl Supervisor<'_> {
         run.hints = prove::models::inputs(&report);
         run.out = Some(dir.to_path_buf());
         run.fresh = false;
+        self.display.enter(Phase::Search);
         let pause = began.elapsed();
         for client in &mut self.clients {
             client.shm().exclude_pause(pause);
@@ -94,6 +97,7 @@ impl Supervisor<'_> {
         if self.options.run.proofs == Proofs::Brief {
             self.carry_over(dir, report);
         }
+        self.display.enter(Phase::Proofs);
         let proved = ask(dir, report, limits);
         let tried = proved.and_then(|summary| {
             // Other machines would take part in the short campaign that tries the models.

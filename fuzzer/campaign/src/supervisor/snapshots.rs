@@ -14,7 +14,7 @@ use penfuzz_report::{Branches, Report, words::Words};
 use super::client;
 use crate::{
     cluster::{BrokerInfo, broker_info::PeerCell},
-    watch::{self, Broker, Client, Find, Peer, Snapshot},
+    watch::{self, Broker, Client, Find, Peer, Phase, Snapshot},
     worker_shm::WorkerShm,
 };
 
@@ -237,6 +237,11 @@ impl History {
         &self.snapshot
     }
 
+    /// Sets what the campaign does from now on.
+    pub fn enter(&mut self, phase: Phase) {
+        self.snapshot.phase = phase;
+    }
+
     /// Sets the state of a campaign that has failed.
     pub fn failed(&mut self, why: &Error) {
         "failed".clone_into(&mut self.snapshot.stop_reason);
@@ -246,6 +251,7 @@ impl History {
     /// Sets the state at the end of the campaign from `report`.
     pub fn ended(&mut self, report: &Report) {
         let s = &mut self.snapshot;
+        s.phase = Phase::default();
         (s.stop_reason, s.branches) = (report.stop_reason.clone(), report.branches);
         (s.seconds, s.evaluations) = (report.seconds, report.evaluations);
         (s.crashes, s.hangs) = (report.crashes.len() as u64, report.hangs.len() as u64);

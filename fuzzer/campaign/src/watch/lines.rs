@@ -9,7 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use penfuzz_report::words::Words;
 
-use super::{Snapshot, Watcher};
+use super::{Phase, Snapshot, Watcher};
 
 /// Time between two lines if they cannot be redrawn.
 pub const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -98,6 +98,11 @@ pub fn line(now: &Snapshot) -> String {
             n => write!(line, " | {alive} of {n} clients"),
         };
     }
+    line += match now.phase {
+        Phase::Search => "",
+        Phase::Proofs => " | solvers run",
+        Phase::Report => " | the report is written",
+    };
     if now.unwritten > 0 {
         let _ = write!(line, " | {} not on disk", now.unwritten);
     }

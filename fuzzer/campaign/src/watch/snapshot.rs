@@ -38,6 +38,9 @@ pub struct Snapshot {
     pub seconds_of_run: f64,
     /// `running`, or why the campaign ended, as in `report.json`.
     pub stop_reason: String,
+    /// What the campaign does at present.
+    #[serde(default, skip_serializing_if = "Phase::is_search")]
+    pub phase: Phase,
     /// The goals of the search.
     #[serde(default, skip_serializing_if = "Goals::are_branches")]
     pub goals: Goals,
@@ -66,6 +69,25 @@ pub struct Snapshot {
     pub finds: Vec<Find>,
     /// Problems that did not end the campaign, newest last: a full disk, clients that died, links that broke.
     pub messages: Vec<String>,
+}
+
+/// What a campaign does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// It searches.
+    #[default]
+    Search,
+    /// Solvers run, and the search waits or is over.
+    Proofs,
+    /// The search is over, and the tests are confirmed and written.
+    Report,
+}
+
+impl Phase {
+    fn is_search(&self) -> bool {
+        *self == Self::Search
+    }
 }
 
 /// One client: a process that searches.

@@ -23,6 +23,7 @@ pub use penfuzz_system::files::lock::{LOCK, lock};
 /// 2. A campaign was killed before it had written one, or both are damaged: all entries have names of our files, and
 ///    the lock file names processes.
 /// 3. All entries have names of our files, and there are only empty directories, lock files and temporary files.
+/// 4. As 3, and instances of AFL++ have directories there: those that exchange inputs share a directory.
 ///
 /// # Errors
 /// When the directory is refused, or cannot be listed.
@@ -31,6 +32,7 @@ pub fn refuse_without_campaign(dir: &Path) -> Result<(), Error> {
     if names.is_empty() || manifest::read(dir).is_ok() || state::peek_state(dir).is_some() {
         return Ok(());
     }
+    let names: Vec<_> = names.into_iter().filter(|name| !is_instance_of_afl(dir, name)).collect();
     let is_begun = names.iter().all(|name| is_of_a_campaign(name))
         && (lock::names_owners(dir) || names.iter().all(|name| is_startup_remnant(dir, name)));
     if is_begun { Ok(()) } else { Err(foreign(dir)) }
@@ -73,6 +75,13 @@ fn is_of_a_campaign(name: &str) -> bool {
         || [TESTS, ASIDE].contains(&name)
         || name.starts_with(TEMPORARY_PREFIX)
         || is_client()
+}
+
+/// Whether the entry is the directory of an instance of AFL++. Nothing of it has a name of ours.
+fn is_instance_of_afl(dir: &Path, name: &str) -> bool {
+    let path = dir.join(name);
+    let has = |name| path.join(name).is_file();
+    !is_of_a_campaign(name) && path.join("queue").is_dir() && (has("fuzzer_setup") || has("fuzzer_stats"))
 }
 
 /// Whether the entry is a lock file, a temporary file, an empty file of a campaign, or an empty directory: the remains
