@@ -89,8 +89,8 @@ pub const STOP_MEMORY: u32 = 100;
 /// [`End::address`].
 pub const STOP_REFUSED: u32 = 101;
 
-/// [`End::stop`] when the function has written above its stack frame; [`End::address`] is the number of bytes from there
-/// to the last such write.
+/// [`End::stop`] when the function has written above its stack frame; [`End::address`] is the number of bytes from
+/// there to the last such write.
 pub const STOP_STACK: u32 = 103;
 
 /// Installs signal handlers, their stack and the timer, for the calling thread. One evaluation may take `timeout` (and

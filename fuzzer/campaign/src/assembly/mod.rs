@@ -174,8 +174,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
 /// Time before the deadline in which each test is evaluated less often.
 const LITTLE_TIME: Duration = Duration::from_millis(500);
 
-/// The time for shrinking. A campaign that has used up its time limit may exceed it by little: most of the excess is for
-/// the confirmation of the tests, for proofs and for files, and all of it if a single evaluation takes long.
+/// The time for shrinking. A campaign that has used up its time limit may exceed it by little: most of the excess is
+/// for the confirmation of the tests, for proofs and for files, and all of it if a single evaluation takes long.
 fn time_for_shrinking(from: &ReportInputs) -> Duration {
     let limit = from.options.run.max_time.filter(|_| from.stop == StopReason::MaxTime);
     match limit {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use libafl_bolts::core_affinity;
-use penfuzz_directory::output::directory;
+use penfuzz_directory::output::{directory, recovery};
 use penfuzz_error::Error;
 use penfuzz_executor::fault::signal_name;
 use penfuzz_system::process::{interrupts::SecondCtrlC, service, wait};
@@ -98,6 +98,7 @@ impl FarmProcesses {
         let public = open_port(options)?;
         let dir = probe(options)?;
         let lock = directory::lock(&dir, std::process::id())?;
+        recovery::remove_temporary(&dir, &["", "tests"]);
         let broker_info = BrokerInfo::map()?;
         if let Some(address) = public.as_ref().and_then(|p| p.local_addr().ok()) {
             broker_info.public_port.store(u32::from(address.port()), Ordering::Relaxed);

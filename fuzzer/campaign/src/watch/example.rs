@@ -35,6 +35,7 @@ pub fn farm() -> Snapshot {
         seconds: 185.5,
         seconds_of_run: 65.5,
         stop_reason: "running".to_owned(),
+        phase: super::Phase::Search,
         goals: penfuzz_engine::saturation::Goals::Branches,
         branches: Branches { total: 20, covered: 17, saturated: 12, given_up: 1, ..Branches::default() },
         evaluations: 123_456_789,

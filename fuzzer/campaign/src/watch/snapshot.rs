@@ -85,6 +85,7 @@ pub enum Phase {
 }
 
 impl Phase {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_search(&self) -> bool {
         *self == Self::Search
     }

@@ -94,16 +94,16 @@ impl<'a> RecoveryReader<'a> {
             }
         }
     }
+}
 
-    /// Removes the temporary files of processes that have ended.
-    pub fn remove_temporary(&self, folders: &[&str]) {
-        for folder in folders {
-            let dir = self.dir.join(folder);
-            for name in names(&dir).unwrap_or_default() {
-                if writer_of(&name).is_some_and(|pid| !is_running(pid)) {
-                    // A file that cannot be removed is harmless.
-                    let _ = fs::remove_file(dir.join(name));
-                }
+/// Removes the temporary files that processes which have ended left in these folders of an output directory.
+pub fn remove_temporary(out: &Path, folders: &[&str]) {
+    for folder in folders {
+        let dir = out.join(folder);
+        for name in names(&dir).unwrap_or_default() {
+            if writer_of(&name).is_some_and(|pid| !is_running(pid)) {
+                // A file that cannot be removed is harmless.
+                let _ = fs::remove_file(dir.join(name));
             }
         }
     }

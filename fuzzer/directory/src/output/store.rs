@@ -114,7 +114,7 @@ impl Store {
         }
         saved.version = VERSION;
         let mut found = RecoveryReader::new(dir, size);
-        found.remove_temporary(&["", "queue", "pending", "crashes", "hangs", "tests"]);
+        recovery::remove_temporary(dir, &["", "queue", "pending", "crashes", "hangs", "tests"]);
         let mut store = Self {
             dir: dir.to_path_buf(),
             _lock: lock,

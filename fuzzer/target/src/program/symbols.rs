@@ -183,8 +183,8 @@ pub fn demangled(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Demangles a name with other characters than ASCII, which the demangler does not read. Meanwhile each has a stand-in of
-/// as many bytes, because a mangled name contains the lengths of its parts: `$`, a letter, and again `$`.
+/// Demangles a name with other characters than ASCII, which the demangler does not read. Meanwhile each has a stand-in
+/// of as many bytes, because a mangled name contains the lengths of its parts: `$`, a letter, and again `$`.
 fn demangled_in_ascii(name: &str) -> String {
     let mut others: Vec<char> = name.chars().filter(|c| !c.is_ascii()).collect();
     others.sort_unstable();
