@@ -20,10 +20,10 @@ pub fn excess(limit: Duration) -> Duration {
     (limit / EXCESS.0).max(EXCESS.1)
 }
 
-/// Sets the deadline of this process for a limit that began now: most of the [`excess`] is left for the report. Child
+/// Sets the deadline of this process for a limit that began now: half of the [`excess`] is left for the report. Child
 /// processes inherit it. The first call counts.
 pub fn set(limit: Duration) {
-    if let Some(end) = Instant::now().checked_add(limit + excess(limit) / 4) {
+    if let Some(end) = Instant::now().checked_add(limit + excess(limit) / 2) {
         let _ = END.set(end);
     }
 }
