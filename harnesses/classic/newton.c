@@ -5,7 +5,7 @@
 
 #define MAX_ITERATIONS 100
 
-double michel(double start)
+double newton(double start)
 {
     double x = start;
     for (int i = 0; i < MAX_ITERATIONS; i++) {

@@ -3,9 +3,11 @@
 
 usage: specifications.py SEEDS FILE.fpcore...
 
-All cores that are straight lines with bounds of each variable are examined at the seeds 1 to SEEDS. Prints a row for each class of mutants: all of
-them, and how many are killed, proved equivalent, and left (means over the seeds). Then the adequacy (mean over the specifications of the share that is killed; of all mutants, and of those that are not proved equivalent), its spread over
-the seeds, the seconds and tests of a specification, and the specifications that have live mutants.
+All cores that are straight lines with bounds of each variable are examined at the seeds 1 to SEEDS. Prints a row for each
+class of mutants: all of them, and how many are killed, proved equivalent, below the kill threshold, and left (means over the
+seeds). Then the adequacy, the mean over the specifications of the share that is killed: of all mutants, of those that are not
+proved equivalent, and of those that are not below the threshold either; its spread over the seeds, the seconds and tests of a
+specification, and the specifications that have live mutants.
 
 environment: PENFUZZ  the program; by default the release build, else from PATH
 """
@@ -28,15 +30,18 @@ def examined(file, seed):
     return json.loads(done.stdout)["specifications"] if done.returncode == 0 else []
 
 
-def adequacy(answers, without_equivalent):
-    share = lambda m: m["killed"] / max(m["total"] - (m["proved_equivalent"] if without_equivalent else 0), 1)
+def adequacy(answers, without):
+    share = lambda m: m["killed"] / max(m["total"] - sum(m[key] for key in without), 1)
     return statistics.mean(share(a["mutants"]) for a in answers)
 
 
 def row(name, counts, seeds):
     of = lambda key: counts[key] / seeds
-    left = of("total") - of("killed") - of("proved_equivalent")
-    print(f"{name:<10}{of('total'):>9.0f}{of('killed'):>10.1f}{of('proved_equivalent'):>12.1f}{left:>8.1f}")
+    left = of("total") - of("killed") - of("proved_equivalent") - of("below_threshold")
+    print(
+        f"{name:<10}{of('total'):>9.0f}{of('killed'):>10.1f}{of('proved_equivalent'):>12.1f}{of('below_threshold'):>8.1f}"
+        f"{left:>8.1f}"
+    )
 
 
 def main():
@@ -49,10 +54,14 @@ def main():
         for name, counts in [*answer["classes"], ("all", answer["mutants"])]:
             classes[name].update(counts)
     print(f"{len(runs[0])} specifications, {seeds} seeds")
-    print(f"{'class':<10}{'mutants':>9}{'killed':>10}{'equivalent':>12}{'left':>8}")
+    print(f"{'class':<10}{'mutants':>9}{'killed':>10}{'equivalent':>12}{'below':>8}{'left':>8}")
     for name, counts in classes.items():
         row(name, counts, seeds)
-    for text, without in (("adequacy", False), ("of those not proved equivalent", True)):
+    for text, without in (
+        ("adequacy", ()),
+        ("of those not proved equivalent", ("proved_equivalent",)),
+        ("of those not below the threshold either", ("proved_equivalent", "below_threshold")),
+    ):
         all_seeds = [adequacy(run, without) for run in runs]
         print(f"{text}: {statistics.mean(all_seeds):.4f} ({min(all_seeds):.4f} to {max(all_seeds):.4f})")
     answers = [a for run in runs for a in run]

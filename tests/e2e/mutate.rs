@@ -1,5 +1,7 @@
 //! `penfuzz mutate`: mutants are killed by tests, or live; the search kills more; and the printed numbers add up.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::{
@@ -52,7 +54,7 @@ fn the_search_kills_what_the_tests_of_branches_let_live() {
     let program = report.test_program.expect("there is a test program");
     let out = dir.path("out");
     let commands = format!("cd out && {} && {}", program.build, program.run);
-    dir.other(std::process::Command::new("sh").arg("-c").arg(commands));
+    dir.other(Command::new("sh").arg("-c").arg(commands));
     let elements: Value =
         serde_json::from_slice(&std::fs::read(out.join("mutants.json")).expect("mutants.json")).expect("it is JSON");
     let file = elements["files"].as_object().and_then(|f| f.values().next()).expect("a file with mutants");
@@ -206,9 +208,7 @@ fn a_linked_target_needs_its_mutants_from_pen_cc() {
     let dir = Dir::new();
     let compile = |flags: &[&str], name: &str| {
         let file = dir.path(name);
-        dir.other(
-            std::process::Command::new(pen_cc()).args(flags).arg(fixture("mutants.c")).arg("-lm").arg("-o").arg(&file),
-        );
+        dir.other(Command::new(pen_cc()).args(flags).arg(fixture("mutants.c")).arg("-lm").arg("-o").arg(&file));
         file.display().to_string()
     };
     let without = compile(&[], "without");
@@ -243,7 +243,9 @@ fn tests_of_a_specification_kill_its_mutants() {
         run.expect(of("killed") < of("total"), "small values are allowed a larger error");
         let length = |key: &str| answer[key].as_array().expect("a list").len() as u64;
         run.expect(length("equivalent") == of("proved_equivalent"), "each equivalent mutant is listed");
-        run.expect(length("live") + of("killed") + length("equivalent") == of("total"), "each live mutant is listed");
+        run.expect(length("below_threshold") == of("below_threshold"), "each mutant below the threshold is listed");
+        let unkillable = length("equivalent") + length("below_threshold");
+        run.expect(length("live") + of("killed") + unkillable == of("total"), "each live mutant is listed");
     }
     // The absolute value of a number >= 0 is the number itself.
     let equivalent = &all[1]["equivalent"].to_string();
@@ -254,3 +256,70 @@ const SPECIFICATIONS: &str = "(FPCore (x y) :name \"wave\" :pre (and (<= 1/10 x 
 (FPCore (x) :name \"looped\" :pre (<= 0 x 1) (while (< i 3) ([i 0 (+ i 1)]) x))
 (FPCore (z) :name \"share\" :pre (<= 0 z 999) (/ z (+ z 1)))
 ";
+
+/// A correct implementation of the two specifications, with one fault for each class of mutants that an implementation
+/// can have.
+const IMPLEMENTATIONS: &str = "#include <math.h>
+#ifndef FAULT
+#define FAULT 0
+#endif
+double wave(double x, double y) {
+  switch (FAULT) {
+    case 1: return sin(x * y) * (1 + 1e-6); /* accuracy */
+    case 2: return sin(x * x);              /* variable */
+    case 3: return cos(x * y);              /* unary */
+    case 4: return sin(x + y);              /* binary */
+    case 5: return sin(fabs(x) * exp(y));   /* add */
+    case 6: return sin(x);                  /* delete */
+  }
+  return sin(x * y);
+}
+double share(double z) {
+  if (FAULT == 7) return z / (z + 2); /* constant */
+  if (FAULT == 8) return z / (z + 1); /* bounds: a value outside of the domain */
+  return z < 0 || z > 999 ? NAN : z / (z + 1);
+}
+";
+
+/// The emitted programs accept a correct implementation and reject one with a fault of each class, which they name.
+#[test]
+fn emitted_tests_of_a_specification_check_an_implementation() {
+    let dir = Dir::new();
+    dir.file("specs.fpcore", SPECIFICATIONS);
+    dir.file("implementations.c", IMPLEMENTATIONS);
+    dir.penfuzz("mutate").args("specs.fpcore -o out").exits(0);
+    let fails = |name: &str, flags: &str| {
+        let line = format!(
+            "cc -Wall -Wextra -Werror {flags} -c out/tests/test_{name}.c -o t.o && \
+             cc {flags} t.o implementations.c -lm -o t && ./t"
+        );
+        let done = Command::new("sh").args(["-c", &line]).current_dir(dir.path("")).output().expect("sh can be run");
+        assert!(done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
+        (!done.status.success()).then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    assert_eq!(fails("wave", ""), None, "a correct function passes");
+    assert_eq!(fails("share", "-DOUTSIDE=1"), None, "so does one that returns NaN outside of its domain");
+    for fault in 1..=6 {
+        assert!(fails("wave", &format!("-DFAULT={fault}")).is_some(), "the tests notice fault {fault}");
+    }
+    assert!(fails("wave", "-DFAULT=3").is_some_and(|text| text.contains("as if (sin (* x y)) -> (cos (* x y))")));
+    assert!(fails("share", "-DFAULT=7").is_some_and(|text| text.contains("as if 1 -> 2")));
+    assert_eq!(fails("share", "-DFAULT=8"), None, "a value outside of the domain is allowed by default");
+    assert!(fails("share", "-DFAULT=8 -DOUTSIDE=1").is_some_and(|text| text.contains("outside of the domain")));
+}
+
+#[test]
+fn the_accuracy_of_a_specification_is_an_input() {
+    let dir = Dir::new();
+    dir.file("coarse.fpcore", "(FPCore (x) :name \"coarse\" :accuracy 1e-3 :pre (<= 1 x 2) (exp (* x 1.5)))");
+    let killed = |options: &str| {
+        let run = dir.penfuzz("mutate").args(&format!("coarse.fpcore --json {options}")).exits(0);
+        let printed: Value = serde_json::from_str(&run.stdout).expect("it prints JSON");
+        let spec = printed["specifications"][0].clone();
+        (spec["accuracy"].as_f64().expect("a number"), spec["mutants"]["below_threshold"].as_u64().expect("a number"))
+    };
+    assert_eq!(killed("").0.to_bits(), 1e-3_f64.to_bits());
+    assert_eq!(killed("--accuracy 1e-6").0.to_bits(), 1e-6_f64.to_bits());
+    assert!(killed("").1 > 0, "a small value allows no error above the threshold");
+    dir.penfuzz("mutate").args("coarse.fpcore --accuracy 2").exits(1).says("must be between 0 and 0.01");
+}

@@ -10,13 +10,16 @@ use penfuzz_accuracy::{
     fpcore,
     specification::{self, Specification},
 };
-use penfuzz_directory::output::{manifest, reports::update, trust::Trusted};
+use penfuzz_directory::output::{directory, manifest, reports::update, trust::Trusted};
 use penfuzz_engine::saturation::Goals;
-use penfuzz_error::Error;
+use penfuzz_error::{Error, failed};
 use penfuzz_prove::Limits;
 use penfuzz_questions::code_mutants::{self as mutation, Distances};
-use penfuzz_report::{Report, json, mutation::Mutation};
-use penfuzz_system::{console, errln};
+use penfuzz_report::{Report, TESTS, json, mutation::Mutation};
+use penfuzz_system::{
+    console, errln,
+    files::{atomic, own},
+};
 
 use super::{
     Outcome, choices, fuzz,
@@ -62,6 +65,14 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
 
+    /// For a TARGET.fpcore: the relative accuracy of results [default: `:accuracy`, or 1e-10, in binary32 1e-5].
+    #[arg(long, value_name = "E")]
+    accuracy: Option<f64>,
+
+    /// For a TARGET.fpcore: the function that the test program calls [default: the name of the specification].
+    #[arg(long, value_name = "NAME", value_parser = identifier)]
+    implementation: Option<String>,
+
     /// Exit with status 4 when less than this share of the mutants that are not proved equivalent is killed.
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     fail_under_mutation: Option<f64>,
@@ -88,17 +99,37 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(outcome(args, &done.report, otherwise))
 }
 
-/// Generates tests of the specifications in a file, or only of the one that is named.
+/// Accepts the name of a C function.
+fn identifier(text: &str) -> Result<String, String> {
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name { Ok(text.to_owned()) } else { Err("not the name of a C function".to_owned()) }
+}
+
+/// The file of an output directory with the tests of specifications.
+const SPECIFICATIONS: &str = "specifications.json";
+
+/// Generates tests of the specifications in a file, or only of the one that is named. With `-o`, writes them as data
+/// and as a C program for each specification.
 fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
     let wanted = args.fuzz.target.function.as_deref();
+    let out = args.fuzz.output.as_deref();
+    if let Some(dir) = out {
+        directory::refuse_foreign(dir, &[SPECIFICATIONS])?;
+        own::make_directory(dir).map_err(|e| failed(dir, "cannot be created", e))?;
+    }
     let mut answers = Vec::new();
     for (name, core) in fpcore::read_all(file)? {
         if wanted.is_some_and(|wanted| wanted != name) {
             continue;
         }
-        match core.and_then(|core| Specification::of(&core)) {
+        match core.and_then(|core| Specification::of(&core, args.accuracy)) {
             Ok(specification) => {
-                let answer = specification::examine(&specification, args.fuzz.seed)?;
+                let answer = specification::examine(&specification, args.fuzz.seed);
+                if let Some(dir) = out {
+                    let (file, text) = specification::program(&specification, &answer, args.implementation.as_deref());
+                    write(&dir.join(TESTS), &file, &text)?;
+                }
                 if !args.fuzz.json && !args.fuzz.quiet {
                     console::out(&answer.text());
                 }
@@ -110,17 +141,25 @@ fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
     if answers.is_empty() {
         return Err(Error::new(format!("{} has no such specification with bounds", file.display())));
     }
+    if let Some(dir) = out {
+        write(dir, SPECIFICATIONS, &specification::json(&answers))?;
+    }
     if args.fuzz.json {
         console::out_json(&specification::json(&answers));
     }
-    let (killed, total) = answers
-        .iter()
-        .fold((0, 0), |(k, t), a| (k + a.mutants.killed, t + a.mutants.total - a.mutants.proved_equivalent));
+    let (killed, total) =
+        answers.iter().fold((0, 0), |(k, t), a| (k + a.mutants.killed, t + a.mutants.can_be_killed()));
     let score = 100.0 * killed as f64 / total as f64;
     Ok(match args.fail_under_mutation {
         Some(least) if score < least => Outcome::Below,
         _ => Outcome::Fine,
     })
+}
+
+fn write(dir: &Path, file: &str, text: &str) -> Result<(), Error> {
+    own::make_directory(dir).map_err(|e| failed(dir, "cannot be created", e))?;
+    let path = dir.join(file);
+    atomic::write(&path, text.as_bytes()).map_err(|e| failed(&path, "cannot be written", e))
 }
 
 fn measure(args: &Args, dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {

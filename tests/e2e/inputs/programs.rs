@@ -50,7 +50,7 @@ fn a_search_in_a_sorted_array() {
 
 #[test]
 fn newtons_method() {
-    covers("michel.c", "michel");
+    covers("newton.c", "newton");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Core {
     pub arguments: Vec<(String, Precision)>,
     /// The precision of its result.
     pub precision: Precision,
+    /// The relative accuracy that the value should have, `:accuracy`: an extension of penfuzz.
+    pub accuracy: Option<f64>,
     /// The precondition, `:pre`.
     pub pre: Option<Expr>,
     /// The specification, `:spec`: the value that the body should compute.

@@ -109,8 +109,18 @@ pub fn core(item: &Item) -> Parsed<Core> {
     let pre = property(properties, ":pre").map(|p| expr(p, &mut scope)).transpose()?;
     let spec = property(properties, ":spec").map(|p| expr(p, &mut scope)).transpose();
     let spec = spec.map_err(|why| format!("{why} (in :spec)"))?;
+    let accuracy = property(properties, ":accuracy").map(accuracy).transpose()?;
     let body = expr(body, &mut scope)?;
-    Ok(Core { name: name(item).to_owned(), arguments, precision: own, pre, spec, body })
+    Ok(Core { name: name(item).to_owned(), arguments, precision: own, accuracy, pre, spec, body })
+}
+
+fn accuracy(item: &Item) -> Parsed<f64> {
+    match item {
+        Item::Atom(text) => {
+            text.parse().map_err(|_| format!("has the :accuracy {text}, which is not a decimal number"))
+        }
+        _ => Err("has an :accuracy that is not a number".to_owned()),
+    }
 }
 
 fn precision(item: &Item) -> Parsed<Precision> {

@@ -10,7 +10,7 @@ use rug::float::Round;
 
 use super::{
     Specification,
-    operators::{Change, EPSILON, Mutant},
+    operators::{Change, Mutant},
     search::OVERLAP,
 };
 use crate::{
@@ -74,7 +74,7 @@ fn cannot_kill(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
         (Change::Bound(..), Ok(_)) => Some(false),
         (Change::Accuracy(i), Ok(value)) => {
             let most = value.greatest_magnitude();
-            let more = |magnitude: f64| magnitude * EPSILON * (10_f64.powi(*i) - 1.0);
+            let more = |magnitude: f64| magnitude * (10_f64.powi(*i) - 1.0);
             if more(most) * (1.0 + 1e-12) <= OVERLAP {
                 return Some(true);
             }
@@ -87,17 +87,18 @@ fn cannot_kill(specification: &Specification, mutant: &Mutant, part: &[(f64, f64
                 Err(lost) => return (lost == NoEnclosure::Undefined).then_some(false),
             };
             let difference = pair.difference.greatest_magnitude();
-            let allowed = EPSILON * (1.0 - 1e-12) * (pair.original.least_magnitude() + pair.changed.least_magnitude());
-            (difference <= allowed || pair.factor.is_some_and(|f| is_allowed(&f))).then_some(true)
+            let accuracy = specification.accuracy * (1.0 - 1e-12);
+            let allowed = accuracy * (pair.original.least_magnitude() + pair.changed.least_magnitude());
+            (difference <= allowed || pair.factor.is_some_and(|f| is_allowed(&f, accuracy))).then_some(true)
         }
     }
 }
 
 /// Returns whether a number multiplied by any of these factors is within the accuracy: `|y' - y| <= ε (|y| + |y'|)`.
-fn is_allowed(factor: &Interval) -> bool {
+fn is_allowed(factor: &Interval, accuracy: f64) -> bool {
     let Ok(apart) = sum(factor, &interval::exactly(-1.0, BITS), BITS) else { return false };
     let least = factor.low.to_f64_round(Round::Down).min(1.0);
-    apart.greatest_magnitude() <= EPSILON * (1.0 - 1e-12) * (1.0 + least)
+    apart.greatest_magnitude() <= accuracy * (1.0 + least)
 }
 
 /// Returns whether the changed node has the same value as before, also where the rest of the expression has none.
@@ -222,8 +223,8 @@ mod tests {
 
     /// Returns how many of the mutants whose text begins with `change` are proved equivalent, and how many there are.
     fn proved(core: &str, change: &str) -> (usize, usize) {
-        let specification = Specification::of(&parsed(core).expect("a core")).expect("a specification");
-        let all = operators::mutants(&specification.variables, &specification.body);
+        let specification = Specification::of(&parsed(core).expect("a core"), None).expect("a specification");
+        let all = operators::mutants(&specification);
         let named: Vec<_> = all.iter().filter(|m| m.text.starts_with(change)).collect();
         (named.iter().filter(|m| is_equivalent(&specification, m)).count(), named.len())
     }

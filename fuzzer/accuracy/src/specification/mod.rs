@@ -1,22 +1,32 @@
 //! `penfuzz mutate SPEC.fpcore`: tests of a specification instead of a program, after Magneto (Jeangoudoux, Darulova
 //! and Lauter, *Interval constraint-based mutation testing of numerical specifications*, ISSTA 2021).
 //!
-//! A specification is y ∈ f(x)·(1 ± ε) for x in a box. Its mutants are enumerated ([`operators`]). A test is a point of
-//! the box. It kills a mutant if the specification allows none of the y that the mutant allows there. Values are
-//! enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of rounding. Points
-//! are drawn at random; mutants that none of them kills are proved equivalent, if possible.
+//! A specification is y ∈ f(x)·(1 ± ε) for x in a box; ε is its accuracy. Its mutants are enumerated ([`operators`]). A
+//! test is a point of the box. It kills a mutant if the specification allows none of the y that the mutant allows
+//! there. Values are enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of
+//! rounding. Points are drawn at random; mutants that none of them kills are proved equivalent, if possible.
 
 mod equivalence;
 pub mod operators;
+mod program;
 mod search;
+mod suite;
 
 use std::fmt::Write as _;
 
-use penfuzz_error::Error;
 use serde::Serialize;
 
-use self::operators::{Class, Mutant};
-use crate::fpcore::{Core, Expr, bounds};
+use self::{
+    operators::{Change, Class, Mutant},
+    suite::Expectation,
+};
+use crate::fpcore::{Core, Expr, Precision, bounds};
+
+pub use self::program::program;
+
+/// The accuracy of a specification that states none, for results in binary64 (the value of the paper) and in binary32.
+const ACCURACY: f64 = 1e-10;
+const ACCURACY_SINGLE: f64 = 1e-5;
 
 /// A specification.
 #[derive(Debug, Clone)]
@@ -27,14 +37,27 @@ pub struct Specification {
     pub variables: Vec<(String, f64, f64)>,
     /// The expression, in normal form.
     pub body: Expr,
+    /// The relative accuracy ε of results.
+    pub accuracy: f64,
+    /// Whether arguments and result are binary32 numbers.
+    pub is_single: bool,
+}
+
+#[cfg(test)]
+impl Default for Specification {
+    fn default() -> Self {
+        let body = Expr::Number("0".to_owned());
+        Self { name: String::new(), variables: Vec::new(), body, accuracy: ACCURACY, is_single: false }
+    }
 }
 
 impl Specification {
-    /// Returns the specification of a core, or the reason if it has none.
+    /// Returns the specification of a core, or the reason if it has none. `accuracy` replaces `:accuracy` of the core.
     ///
     /// # Errors
-    /// When the core has conditions or loops, or `:pre` does not bound each variable.
-    pub fn of(core: &Core) -> Result<Self, String> {
+    /// When the core has conditions or loops, `:pre` does not bound each variable, or the accuracy is not between 0 and
+    /// 0.01.
+    pub fn of(core: &Core, accuracy: Option<f64>) -> Result<Self, String> {
         let body = operators::normal(&core.body).ok_or("has conditions or loops")?;
         let variable = |name: &String| {
             let (low, high) = bounds(core, name);
@@ -42,7 +65,12 @@ impl Specification {
             Ok((name.clone(), low, high))
         };
         let variables = core.arguments.iter().map(|(name, _)| variable(name)).collect::<Result<_, String>>()?;
-        Ok(Self { name: core.name.clone(), variables, body })
+        let is_single = core.precision == Precision::Single;
+        let accuracy = accuracy.or(core.accuracy).unwrap_or(if is_single { ACCURACY_SINGLE } else { ACCURACY });
+        if !(accuracy > 0.0 && accuracy < 0.01) {
+            return Err(format!("has the accuracy {accuracy}; it must be between 0 and 0.01"));
+        }
+        Ok(Self { name: core.name.clone(), variables, body, accuracy, is_single })
     }
 }
 
@@ -55,6 +83,9 @@ pub struct Counts {
     pub killed: usize,
     /// Number of mutants that are proved equivalent by interval arithmetic.
     pub proved_equivalent: usize,
+    /// Number of accuracy mutants that allow more than the specification, but at no point enough to be killed. Proved
+    /// by interval arithmetic.
+    pub below_threshold: usize,
 }
 
 /// The results for a specification.
@@ -66,12 +97,18 @@ pub struct Answer {
     pub mutants: Counts,
     /// Counts by kind.
     pub classes: Vec<(&'static str, Counts)>,
+    /// The relative accuracy ε.
+    pub accuracy: f64,
     /// The points that together kill all killed mutants.
     pub tests: Vec<Vec<f64>>,
+    /// For each of these points, what an implementation may return there, and what is wrong.
+    pub suite: Vec<Expectation>,
     /// The mutants that no test kills and that are not proved equivalent: kind and change.
     pub live: Vec<(&'static str, String)>,
     /// The mutants that are proved equivalent: kind and change.
     pub equivalent: Vec<(&'static str, String)>,
+    /// The mutants of [`Counts::below_threshold`]: kind and change.
+    pub below_threshold: Vec<(&'static str, String)>,
     /// Number of values of mutants that the search computed.
     pub evaluations: u64,
     /// Seconds of the search and the proofs.
@@ -79,31 +116,49 @@ pub struct Answer {
 }
 
 impl Counts {
-    /// Returns the share of killed mutants among those that are not proved equivalent.
+    /// Returns the share of killed mutants among those that are neither proved equivalent nor below the threshold.
     #[must_use]
     pub fn adequacy(&self) -> f64 {
-        self.killed as f64 / self.total.saturating_sub(self.proved_equivalent).max(1) as f64
+        self.killed as f64 / self.can_be_killed().max(1) as f64
+    }
+
+    /// Returns the number of mutants that are neither proved equivalent nor below the threshold.
+    #[must_use]
+    pub fn can_be_killed(&self) -> usize {
+        self.total.saturating_sub(self.proved_equivalent + self.below_threshold)
     }
 }
 
 impl Answer {
-    fn new(name: &str, all: &[Mutant], killed: &[bool], equivalent: &[bool]) -> Self {
+    /// `unkillable`: whether it is proved that no point kills the mutant.
+    fn new(specification: &Specification, all: &[Mutant], killed: &[bool], unkillable: &[bool]) -> Self {
+        let is_below = |i: usize| unkillable[i] && matches!(all[i].change, Change::Accuracy(_));
+        let (below, equivalent): (Vec<_>, Vec<_>) =
+            (0..all.len()).map(|i| (is_below(i), unkillable[i] && !is_below(i))).unzip();
         let count = |class: Option<Class>| {
             let of = |is: &[bool]| {
                 (0..all.len()).filter(|i| is[*i] && class.is_none_or(|class| all[*i].class == class)).count()
             };
-            Counts { total: of(&vec![true; all.len()]), killed: of(killed), proved_equivalent: of(equivalent) }
+            Counts {
+                total: of(&vec![true; all.len()]),
+                killed: of(killed),
+                proved_equivalent: of(&equivalent),
+                below_threshold: of(&below),
+            }
         };
         let named = |is: &dyn Fn(usize) -> bool| {
             all.iter().enumerate().filter(|(i, _)| is(*i)).map(|(_, m)| (m.class.name(), m.text.clone())).collect()
         };
         Self {
-            name: name.to_owned(),
+            name: specification.name.clone(),
+            accuracy: specification.accuracy,
             mutants: count(None),
             classes: Class::ALL.map(|c| (c.name(), count(Some(c)))).into(),
             tests: Vec::new(),
-            live: named(&|i| !killed[i] && !equivalent[i]),
+            suite: Vec::new(),
+            live: named(&|i| !killed[i] && !unkillable[i]),
             equivalent: named(&|i| equivalent[i]),
+            below_threshold: named(&|i| below[i]),
             evaluations: 0,
             seconds: 0.0,
         }
@@ -114,12 +169,14 @@ impl Answer {
     pub fn text(&self) -> String {
         let n = self.mutants;
         let mut text = format!(
-            "{}: {} of {} mutants killed by {} tests, {} proved equivalent ({:.3} of the others killed)\n",
+            "{}: {} of {} mutants killed by {} tests, {} proved equivalent, {} below the threshold ({:.3} of the rest \
+             killed)\n",
             self.name,
             n.killed,
             n.total,
             self.tests.len(),
             n.proved_equivalent,
+            n.below_threshold,
             n.adequacy(),
         );
         for (class, change) in &self.live {
@@ -129,17 +186,16 @@ impl Answer {
     }
 }
 
-/// Returns answers as JSON: `{"specifications": […]}`.
+/// Returns answers as JSON: `{"schema": 1, "specifications": […]}`.
 #[must_use]
 pub fn json(answers: &[Answer]) -> String {
-    serde_json::to_string_pretty(&serde_json::json!({ "specifications": answers })).unwrap_or_default()
+    let all = serde_json::json!({ "schema": 1, "specifications": answers });
+    serde_json::to_string_pretty(&all).unwrap_or_default()
 }
 
 /// Generates tests of a specification. Deterministic for a seed.
-///
-/// # Errors
-/// When this build has no MPFR.
-pub fn examine(specification: &Specification, seed: u64) -> Result<Answer, Error> {
-    let all: Vec<Mutant> = operators::mutants(&specification.variables, &specification.body);
-    Ok(search::search(specification, &all, seed))
+#[must_use]
+pub fn examine(specification: &Specification, seed: u64) -> Answer {
+    let all: Vec<Mutant> = operators::mutants(specification);
+    search::search(specification, &all, seed)
 }

@@ -1,13 +1,11 @@
 //! Enumerates the mutants of a specification, always in the same order (Jeangoudoux, Darulova and Lauter, *Interval
 //! constraint-based mutation testing of numerical specifications*, ISSTA 2021).
 
+use super::Specification;
 use crate::fpcore::Expr;
 
-/// The relative accuracy ε of a specification.
-pub const EPSILON: f64 = 1e-10;
-/// Factors on a real constant: 1 ± 10·ε.
-const CONSTANT_UP: &str = "1.000000001";
-const CONSTANT_DOWN: &str = "0.999999999";
+/// Relative changes of a real constant, in multiples of the accuracy ε.
+const CONSTANT_CHANGES: [f64; 2] = [10.0, -10.0];
 /// Extension of a domain at one bound, relative to its width.
 const MOVED: f64 = 0.1;
 
@@ -112,9 +110,10 @@ pub fn normal(expr: &Expr) -> Option<Expr> {
     })
 }
 
-/// Returns all mutants of an expression in normal form over variables with these domains.
+/// Returns all mutants of a specification.
 #[must_use]
-pub fn mutants(variables: &[(String, f64, f64)], body: &Expr) -> Vec<Mutant> {
+pub fn mutants(specification: &Specification) -> Vec<Mutant> {
+    let Specification { variables, body, accuracy, .. } = specification;
     let mutant = |class, text: String, change| Mutant { class, text, change };
     let mut all = Vec::new();
     for i in 1..=8 {
@@ -127,7 +126,7 @@ pub fn mutants(variables: &[(String, f64, f64)], body: &Expr) -> Vec<Mutant> {
     }
     for place in 0..size(body) {
         let Some(node) = at(body, place) else { continue };
-        for (class, other) in others(node, variables) {
+        for (class, other) in others(node, variables, *accuracy) {
             let text = format!("{} → {}", text_of(node), text_of(&other));
             all.push(mutant(class, text, Change::Body(with(body, place, &other))));
         }
@@ -141,15 +140,15 @@ fn apply(op: &str, args: &[&Expr]) -> Expr {
 }
 
 /// Returns the replacements of a node.
-fn others(node: &Expr, variables: &[(String, f64, f64)]) -> Vec<(Class, Expr)> {
+fn others(node: &Expr, variables: &[(String, f64, f64)], accuracy: f64) -> Vec<(Class, Expr)> {
     let is_variable = |e: &Expr| matches!(e, Expr::Variable(v) if variables.iter().any(|(name, ..)| name == v));
-    let scaled = |by: &str| apply("*", &[node, &Expr::Number(by.to_owned())]);
+    let scaled = |by: f64| (Class::Constant, apply("*", &[node, &Expr::Number((1.0 + by * accuracy).to_string())]));
     match node {
         Expr::Number(text) => match text.parse::<i64>() {
             Ok(n) => [n + 1, n - 1].map(|n| (Class::Constant, Expr::Number(n.to_string()))).into(),
-            Err(_) => [CONSTANT_UP, CONSTANT_DOWN].map(|by| (Class::Constant, scaled(by))).into(),
+            Err(_) => CONSTANT_CHANGES.map(scaled).into(),
         },
-        Expr::Constant(_) => [CONSTANT_UP, CONSTANT_DOWN].map(|by| (Class::Constant, scaled(by))).into(),
+        Expr::Constant(_) => CONSTANT_CHANGES.map(scaled).into(),
         Expr::Variable(name) if is_variable(node) => {
             let other = variables.iter().filter(|(other, ..)| other != name);
             let mut all: Vec<_> = other.map(|(n, ..)| (Class::Variable, Expr::Variable(n.clone()))).collect();
@@ -243,8 +242,11 @@ mod tests {
 
     fn count(text: &str, variables: &[&str], class: Option<Class>) -> usize {
         let core = parsed(text).expect("a core");
-        let domains: Vec<_> = variables.iter().map(|v| ((*v).to_owned(), 0.0, 1.0)).collect();
-        let all = mutants(&domains, &normal(&core.body).expect("a straight line"));
+        let all = mutants(&Specification {
+            variables: variables.iter().map(|v| ((*v).to_owned(), 0.0, 1.0)).collect(),
+            body: normal(&core.body).expect("a straight line"),
+            ..Specification::default()
+        });
         all.iter().filter(|m| class.is_none_or(|c| m.class == c)).count()
     }
 

@@ -6,7 +6,8 @@ use libafl_bolts::rands::{Rand, StdRand};
 
 use super::{
     Answer, Specification, equivalence,
-    operators::{Change, EPSILON, Mutant},
+    operators::{Change, Mutant},
+    suite::{self, Expectation, Kill},
 };
 
 use crate::{
@@ -16,8 +17,8 @@ use crate::{
 
 /// Precision of enclosures in bits; the second is used if the first does not decide.
 const BITS: [u32; 2] = [160, 640];
-/// An accuracy mutant is killed where it allows more than this additional error (the paper: 10³·ε).
-pub(super) const OVERLAP: f64 = 1e3 * EPSILON;
+/// An accuracy mutant is killed where it allows more than this additional error, in multiples of ε (the paper's value).
+pub(super) const OVERLAP: f64 = 1e3;
 /// Maximum number of random points that are tried for a mutant; a quarter of them are corners of the box.
 const POINTS: usize = 256;
 
@@ -57,11 +58,12 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
         tests.push(test);
     }
     let evaluations = search.evaluations;
-    let equivalent: Vec<_> =
+    let unkillable: Vec<_> =
         all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
     let seconds = began.elapsed().as_secs_f64();
     let tests = search.fewest(all, tests);
-    Answer { tests, evaluations, seconds, ..Answer::new(&specification.name, all, &killed, &equivalent) }
+    let suite = tests.iter().map(|x| search.expectation(all, x)).collect();
+    Answer { tests, suite, evaluations, seconds, ..Answer::new(specification, all, &killed, &unkillable) }
 }
 
 impl Search<'_> {
@@ -83,16 +85,17 @@ impl Search<'_> {
             };
             (low + (high - low) * at).clamp(low, high)
         };
-        self.specification.variables.iter().enumerate().map(&mut coordinate).collect()
+        let x = self.specification.variables.iter().enumerate().map(&mut coordinate);
+        if self.specification.is_single { x.map(|x| f64::from(x as f32)).collect() } else { x.collect() }
+    }
+
+    fn is_outside(&self, x: &[f64]) -> bool {
+        self.specification.variables.iter().zip(x).any(|((_, low, high), x)| x < low || x > high)
     }
 
     fn verdict(&mut self, mutant: &Mutant, x: &[f64]) -> Verdict {
         self.evaluations += 1;
-        let outside = |(i, x): (usize, &f64)| {
-            let (_, low, high) = self.specification.variables[i];
-            *x < low || *x > high
-        };
-        let is_outside = x.iter().enumerate().any(outside);
+        let is_outside = self.is_outside(x);
         let mut last = Verdict::Undecided;
         for bits in BITS {
             let original = self.at(&self.specification.body, x, bits);
@@ -105,11 +108,11 @@ impl Search<'_> {
                 _ if is_outside => return Verdict::Undecided,
                 (Change::Bound(..), _) => return Verdict::Valid,
                 (Change::Accuracy(i), Ok(value)) => {
-                    let more = value.least_magnitude() * EPSILON * (10_f64.powi(*i) - 1.0);
+                    let more = value.least_magnitude() * (10_f64.powi(*i) - 1.0);
                     return if more > OVERLAP { Verdict::Invalid } else { Verdict::Valid };
                 }
                 (Change::Body(body), Ok(value)) => match self.at(body, x, bits) {
-                    Ok(other) => compared(&value, &other),
+                    Ok(other) => compared(&value, &other, self.specification.accuracy),
                     // A test expects a number.
                     Err(NoEnclosure::Undefined) => return Verdict::Invalid,
                     Err(NoEnclosure::Unknown) => Verdict::Undecided,
@@ -126,6 +129,22 @@ impl Search<'_> {
         let names = self.specification.variables.iter().map(|(name, ..)| name.clone());
         let mut scope: Vec<_> = names.zip(x.iter().map(|x| interval::exactly(*x, bits))).collect();
         interval::enclose(body, &mut scope, bits)
+    }
+
+    /// Returns what an implementation may return at a point, and the mutants that the point kills.
+    fn expectation(&mut self, all: &[Mutant], x: &[f64]) -> Expectation {
+        let accuracy = self.specification.accuracy;
+        let [_, bits] = BITS;
+        let allowed = if self.is_outside(x) { None } else { self.at(&self.specification.body, x, bits).ok() };
+        let mut kills = Vec::new();
+        for mutant in all {
+            if self.verdict(mutant, x) == Verdict::Invalid {
+                let body = if let Change::Body(body) = &mutant.change { self.at(body, x, bits).ok() } else { None };
+                let results = body.map(|value| suite::allowed(&value, accuracy));
+                kills.push(Kill { class: mutant.class.name(), change: mutant.text.clone(), results });
+            }
+        }
+        Expectation { point: x.to_vec(), allowed: allowed.map(|value| suite::allowed(&value, accuracy)), kills }
     }
 
     /// Selects few of the tests that kill as many mutants, greedily by the number of remaining mutants that each kills.
@@ -150,12 +169,12 @@ impl Search<'_> {
 }
 
 /// Compares the intervals `other`·(1 ± ε) and `value`·(1 ± ε): the mutant is killed if they are disjoint.
-fn compared(value: &Interval, other: &Interval) -> Verdict {
+fn compared(value: &Interval, other: &Interval, accuracy: f64) -> Verdict {
     let bits = value.low.prec();
     let widest = |v: &Interval| v.low.clone().abs().max(&v.high.clone().abs());
     // Each rounding error here is below 2^-100 of the sum.
     let sum = rug::Float::with_val(bits, widest(value) + widest(other));
-    let tolerance: rug::Float = sum * (EPSILON * (1.0 + 1e-12));
+    let tolerance: rug::Float = sum * (accuracy * (1.0 + 1e-12));
     let apart =
         rug::Float::with_val(bits, &other.low - &value.high).max(&rug::Float::with_val(bits, &value.low - &other.high));
     if apart > tolerance {
