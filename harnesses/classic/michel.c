@@ -1,6 +1,6 @@
 /*
- * Conditions that no real number fulfils, and that numbers in binary64 fulfil by rounding: a positive number is absorbed
- * in a sum, and a product and a quotient do not cancel.
+ * Conditions that no real number fulfils, and that numbers in binary64 fulfil by rounding: a positive number is
+ * absorbed in a sum, and a product and a quotient do not cancel.
  */
 int michel(double x, double y)
 {

@@ -56,7 +56,8 @@
 //!
 //! `penfuzz-target` loads a target, `penfuzz-executor` evaluates its functions; neither needs a compiler.
 //! `fuzzer/executor/examples/load_target.rs` is this fuzzer as a program. `examples/plugin.rs` compiles the target
-//! first and adds havoc; `examples/goal.rs` adds a goal of its own.
+//! first and adds havoc; `examples/goal.rs` adds a goal of its own. `examples/r_feedback.rs` has no stage of penfuzz:
+//! there `r` is a feedback beside coverage ([`saturation::PenRFeedback`]).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

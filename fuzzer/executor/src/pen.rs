@@ -8,6 +8,8 @@ use libafl::{
 };
 use libafl_bolts::tuples::{Handle, MatchName, MatchNameRef, RefIndexable};
 
+use penfuzz_abi::{action, metric};
+
 use super::{
     Evaluator, Fault, FaultKind, PenEvaluator, PenObserver,
     evaluator::{RunStatus, metric_of},
@@ -41,6 +43,8 @@ pub struct PenExecutor<OT> {
     /// Whether inputs run in fresh processes only, and how many of them ended their process.
     only_fresh: bool,
     unanswered: usize,
+    /// With the default goal: for each branch, whether a run took it.
+    taken: Option<Vec<bool>>,
 }
 
 impl<OT> PenExecutor<OT> {
@@ -56,7 +60,36 @@ impl<OT> PenExecutor<OT> {
             fresh: None,
             only_fresh: false,
             unanswered: 0,
+            taken: None,
         }
+    }
+
+    /// Makes `r` the distance to the nearest branch in scope that no run took, in floating-point numbers or integers
+    /// between, and records the branches that are taken for the first time. For fuzzers without a stage that sets
+    /// goals: such a stage replaces this goal by its own.
+    #[must_use]
+    pub fn with_default_goal(mut self) -> Self {
+        self.taken = Some(vec![false; self.evaluator.target().n_branches]);
+        self.arm_default_goal();
+        self
+    }
+
+    fn arm_default_goal(&mut self) {
+        let Some(taken) = &self.taken else { return };
+        self.evaluator.set_metric(metric::ULP, u64::MAX);
+        self.evaluator.arm(|b| if taken[b] { 0 } else { action::WANT | action::MIN | action::RECORD });
+    }
+
+    /// Removes the branches of the last run from the default goal.
+    fn narrow_default_goal(&mut self) {
+        let Some(taken) = &mut self.taken else { return };
+        if self.hits.is_empty() {
+            return;
+        }
+        for branch in &self.hits {
+            taken[*branch as usize] = true;
+        }
+        self.arm_default_goal();
     }
 
     /// Sets the fresh process that repeats each run that takes a new branch; `None` repeats no run.
@@ -192,6 +225,7 @@ where
             Some(FaultKind::Crash) => ExitKind::Crash,
             Some(FaultKind::Hang) => ExitKind::Timeout,
         };
+        self.narrow_default_goal();
         if let Some(observer) = self.observers.get_mut(&self.observer) {
             observer.note(&self.hits, r, fault);
             observer.note_unconfirmed(&self.unconfirmed);

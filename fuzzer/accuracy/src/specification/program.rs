@@ -57,7 +57,7 @@ pub fn program(specification: &Specification, answer: &Answer, implementation: O
         "/* Tests of an implementation of {}, emitted by penfuzz: a result is f(x)(1 + e) with |e| <= {:e},\n \
          * where {}.\n *\n \
          *   cc -O2 {file} IMPLEMENTATION.c -lm -o test_{name} && ./test_{name}\n *\n \
-         * -DIMPLEMENTATION=NAME checks another function than {called}; -DOUTSIDE=1 expects NaN outside of the domain.\n \
+         * -DIMPLEMENTATION=NAME checks another function than {called}; -DOUTSIDE=1 expects NaN outside of it.\n \
          */\n\
          #include <math.h>\n#include <stdio.h>\n\n\
          #ifndef IMPLEMENTATION\n#define IMPLEMENTATION {called}\n#endif\n\

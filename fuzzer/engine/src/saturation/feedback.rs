@@ -204,6 +204,9 @@ where
     }
 }
 
-fn seen<'a, OT: MatchName>(observers: &'a OT, handle: &Handle<PenObserver>) -> Result<&'a PenObserver, Error> {
+pub(super) fn seen<'a, OT: MatchName>(
+    observers: &'a OT,
+    handle: &Handle<PenObserver>,
+) -> Result<&'a PenObserver, Error> {
     observers.get(handle).ok_or_else(|| Error::key_not_found("the pen observer is not among the executor's observers"))
 }
