@@ -29,7 +29,7 @@ use penfuzz_engine::saturation::{
 use penfuzz_executor::{Evaluator, PenExecutor, evaluator::EvaluationLimits};
 use penfuzz_target::program::{Target, select::select};
 
-const EXECUTIONS: u64 = 20_000;
+const EXECUTIONS: u64 = 500_000;
 
 type State = StdState<InMemoryCorpus<BytesInput>, BytesInput, StdRand, InMemoryCorpus<BytesInput>>;
 type Manager = NopEventManager;
