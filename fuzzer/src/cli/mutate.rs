@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
 
-    /// For a TARGET.fpcore: the relative accuracy of results [default: that of :accuracy, else 1e-10, in binary32 1e-5].
+    /// For a TARGET.fpcore: the relative accuracy of results [default: :accuracy, else 1e-10, in binary32 1e-5].
     #[arg(long, value_name = "E")]
     accuracy: Option<f64>,
 
