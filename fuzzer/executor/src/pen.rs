@@ -65,8 +65,8 @@ impl<OT> PenExecutor<OT> {
     }
 
     /// Makes `r` the distance to the nearest branch in scope that no run took, in floating-point numbers or integers
-    /// between, and records the branches that are taken for the first time. For fuzzers without a stage that sets
-    /// goals: such a stage replaces this goal by its own.
+    /// between, and records the branches that are taken for the first time. Only for fuzzers without a stage that sets
+    /// goals: this goal is set again after each run that takes a new branch.
     #[must_use]
     pub fn with_default_goal(mut self) -> Self {
         self.taken = Some(vec![false; self.evaluator.target().n_branches]);

@@ -1,5 +1,5 @@
 //! The layout of `report.json`: objects are indented, and an array that holds no object stands on one line. An indented
-//! array takes ten times the space, and most of a large report are pairs of numbers.
+//! list of pairs takes five times the space, and most of a large report are pairs of numbers.
 
 use std::io::{self, Write};
 
