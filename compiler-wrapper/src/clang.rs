@@ -91,6 +91,8 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
     }
     let mutants = line.mutants.as_ref().map(|function| format!("-pen-mutants={function}"));
     if let Some(mutants) = &mutants {
+        // An overflow that C does not define would make original and mutant incomparable.
+        args.push("-fwrapv".to_owned());
         options.extend(["-mllvm", mutants]);
     }
     if line.counters {

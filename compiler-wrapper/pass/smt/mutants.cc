@@ -1,7 +1,8 @@
 // Writes the queries about mutants (`penfuzz mutate`). Each mutant has two conditions. If one of them is never true,
 // the mutant is equivalent to the original:
 //
-//   infects_P_K   control reaches point P, and mutant K computes another value there than the original
+//   infects_P_K   control reaches point P, and mutant K computes another value there than the original. If only
+//                 comparisons use the value: the result of one of them is another
 //   differs_P_K   the mutant, in a copy of the function, has another result than the original, or other events (see
 //                 Pairing)
 //
@@ -18,10 +19,6 @@ using namespace llvm;
 // The variable with the requested mutants, one per line: the symbol of the function, the number of the point in it, and
 // that of the mutant.
 static constexpr const char *WantedMutants = "PEN_PROOFS_MUTANTS";
-
-// The constant that states that overflowing operations have the bits that processors compute; else their results are
-// arbitrary. The query sets it.
-static constexpr const char *Wraps = "wraps";
 
 using Numbers = std::set<std::pair<unsigned, unsigned>>;
 
@@ -97,11 +94,11 @@ static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) 
 
 namespace {
 
-// A mutant at its point: the original value and the mutated value there.
+// A mutant at its point: pairs of an original value and the mutated one. It is infected if the values of one pair differ.
 struct Probe {
   unsigned Point, Number;
   Term When;
-  Val Original, Mutated;
+  std::vector<std::pair<Val, Val>> Values;
 };
 
 class MutantQueries {
@@ -114,8 +111,6 @@ public:
     X.HasGlobalInputs = std::getenv(GlobalInputs);
     X.Unwritten = linesOf(Others);
     X.WithInvariants = false;
-    X.S.declare(Wraps, Sort::boolean());
-    X.OverflowIsPoison = negate(Wraps);
     X.Pair = &Pair;
     X.Active.push_back(&F);
     for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
@@ -131,8 +126,11 @@ public:
     if (any_of(functions(), [](const Function *Each) { return readsFlags(*Each); })) return;
     X.Assumptions.insert("nothing reads the floating-point exceptions that operations raise");
     bool AnyNaN = areBlindToNaN(functions());
-    for (const Probe &P : Probes)
-      goal("infects", P.Point, P.Number, both(P.When, X.differ(P.Original, P.Mutated, AnyNaN)));
+    for (const Probe &P : Probes) {
+      Term Any = "false";
+      for (auto &[Original, Mutated] : P.Values) Any = either(Any, X.differ(Original, Mutated, AnyNaN));
+      goal("infects", P.Point, P.Number, both(P.When, Any));
+    }
     if (hasPlainControl(functions()) && !X.IsIrreducible) {
       X.Assumptions.insert(
           "a function that is not translated does the same for the same arguments and the same memory");
@@ -194,19 +192,34 @@ private:
       const mutants::Mutant &M = Points[P].All[K];
       if (!Wanted.count({P, K})) continue;
       if (Store) {
-        Probes.push_back({P, K, When, Top.known(Store->getValueOperand()), Top.contentsAt(*Store)});
+        Probes.push_back({P, K, When, {{Top.known(Store->getValueOperand()), Top.contentsAt(*Store)}}});
       } else if (M.Emit) {
         Instruction *Last = Scratch.empty() ? nullptr : &Scratch.back();
         IRBuilder<> B(&Scratch);
-        Value *Result = M.Emit(B);
+        auto Results = mutatedValues(B, Points[P], M);
         auto Emitted = make_range(Last ? std::next(Last->getIterator()) : Scratch.begin(), Scratch.end());
         bool IsPure = none_of(Emitted, [](const Instruction &I) {
           return I.mayHaveSideEffects() || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));
         });
-        if (!IsPure || !Result) continue;
-        Probes.push_back({P, K, When, Top.known(&At), Top.valueOfScratch(Emitted.begin(), Emitted.end(), Result)});
+        if (!IsPure || Results.empty()) continue;
+        Top.translateScratch(Emitted.begin(), Emitted.end());
+        Probe All{P, K, When, {}};
+        for (auto &[Original, Mutated] : Results) All.Values.push_back({Top.known(Original), Top.known(Mutated)});
+        Probes.push_back(std::move(All));
       }
     }
+  }
+
+  // Emits the values that show whether a mutant is infected, each for the original and for the mutant.
+  static std::vector<std::pair<Value *, Value *>> mutatedValues(IRBuilder<> &B, const mutants::Point &P,
+                                                                const mutants::Mutant &M) {
+    Value *Result = M.Emit(B);
+    if (!Result) return {};
+    if (P.Decides.Comparisons.empty()) return {{P.At, Result}};
+    std::vector<std::pair<Value *, Value *>> All;
+    auto With = [&](const CmpInst &Cmp, Value *V) { return mutants::decide(B, P.Decides, Cmp, P.At, V); };
+    for (const CmpInst *Cmp : P.Decides.Comparisons) All.push_back({With(*Cmp, P.At), With(*Cmp, Result)});
+    return All;
   }
 
   // A mutated constant always differs from the original.
@@ -215,7 +228,7 @@ private:
     Term When = Phi ? Top.reachOf(Phi->getIncomingBlock(Points[P].ConstantOperand), Phi->getParent())
                     : Top.reachOf(Points[P].At->getParent());
     for (unsigned K = 0; K < Points[P].All.size(); K++)
-      if (Wanted.count({P, K})) Probes.push_back({P, K, When, Val(), Val()});
+      if (Wanted.count({P, K})) Probes.push_back({P, K, When, {{Val(), Val()}}});
   }
 
   Term difference(const Outcome &Before, unsigned P, unsigned K) {
@@ -268,13 +281,12 @@ private:
 
 } // namespace
 
-// The value of code that is not part of the function. Values that it reads are not compared with another translation.
-Val Frame::valueOfScratch(BasicBlock::const_iterator From, BasicBlock::const_iterator To, const Value *Result) {
+// Translates code that is not part of the function. Values that it reads are not compared with another translation.
+void Frame::translateScratch(BasicBlock::const_iterator From, BasicBlock::const_iterator To) {
   if (X.Pair) X.Pair->nowhere();
   Pairing *Kept = std::exchange(X.Pair, nullptr);
   for (; From != To; ++From) translate(*From);
   X.Pair = Kept;
-  return valueOf(Result);
 }
 
 // The value that a store overwrites.

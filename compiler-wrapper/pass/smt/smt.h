@@ -218,9 +218,8 @@ public:
                   const llvm::SmallPtrSetImpl<const llvm::BasicBlock *> &Loop);
   // Called before and after the translation of each instruction, with the values and memory at that point.
   std::function<void(const llvm::Instruction &, bool IsAfter)> Watch;
-  // mutants.cc: the value of mutated code at the instruction that run() translates.
-  Val valueOfScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To,
-                     const llvm::Value *Result);
+  // mutants.cc: translates mutated code at the instruction that run() translates.
+  void translateScratch(llvm::BasicBlock::const_iterator From, llvm::BasicBlock::const_iterator To);
   Val contentsAt(const llvm::StoreInst &Store);
   Val known(const llvm::Value *V) { return valueOf(V); }
 
@@ -401,7 +400,6 @@ public:
   bool HasFewRounds = false;
   bool WithInvariants = true;
   size_t LinesBefore = 0; // number of lines of earlier translations in the script
-  Term OverflowIsPoison = "true"; // or the condition that it is
   Pairing *Pair = nullptr; // the pairing of the current translation
   bool HasGlobalInputs = false; // inputs set variables that the program does not change
   std::set<std::string> Unwritten; // variables that no other module writes

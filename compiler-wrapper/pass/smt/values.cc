@@ -210,17 +210,16 @@ Val Frame::onBits(const BinaryOperator &I, const Val &L, const Val &R) {
   if (!L.isBits() || !R.isBits() || !Op) return unknown(I, std::string("operation ") + I.getOpcodeName());
   unsigned Width = L.S.Width;
   auto Add = [&](const Term &When) { Poison = X.S.defineBool(either(Poison, When)); };
-  auto AddOverflow = [&](const Term &When) { Add(both(X.OverflowIsPoison, When)); };
   if (auto *Overflowing = dyn_cast<OverflowingBinaryOperator>(&I)) {
     if (I.getOpcode() == Instruction::Shl) {
       Term Shifted = apply("bvshl", {L.Text, R.Text});
       if (Overflowing->hasNoSignedWrap())
-        AddOverflow(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
+        Add(apply("not", {apply("=", {apply("bvashr", {Shifted, R.Text}), L.Text})}));
       if (Overflowing->hasNoUnsignedWrap())
-        AddOverflow(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
+        Add(apply("not", {apply("=", {apply("bvlshr", {Shifted, R.Text}), L.Text})}));
     } else {
-      if (Overflowing->hasNoSignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, true));
-      if (Overflowing->hasNoUnsignedWrap()) AddOverflow(overflows(X.S, Op, L.Text, R.Text, Width, false));
+      if (Overflowing->hasNoSignedWrap()) Add(overflows(X.S, Op, L.Text, R.Text, Width, true));
+      if (Overflowing->hasNoUnsignedWrap()) Add(overflows(X.S, Op, L.Text, R.Text, Width, false));
     }
   }
   auto *Known = dyn_cast<ConstantInt>(I.getOperand(1));

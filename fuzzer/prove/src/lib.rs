@@ -10,6 +10,7 @@
 mod ask;
 mod budget;
 pub mod check;
+mod coarse;
 pub mod criteria;
 pub mod evidence;
 pub mod exhaustion;

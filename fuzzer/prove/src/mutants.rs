@@ -6,7 +6,7 @@
 //! (`pass/smt/mutants.cc`). docs/mutation.md explains why the answers are sound.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -24,6 +24,7 @@ use super::{
     Limits, PROOFS,
     ask::Panel,
     budget::Budget,
+    coarse,
     evidence::{self, About, Query},
     file_name_part, is_of_mutant, models,
     prover::units_of,
@@ -62,13 +63,8 @@ pub struct Answers {
     pub without_solver: bool,
 }
 
-/// The declaration in a translation that says whether integer overflow wraps around, as processors compute it. Queries
-/// first assume that it does not, and that it does only if nothing is proved otherwise.
-const WRAPS: &str = "(declare-fun wraps () Bool)";
-const IF_IT_WRAPS: &str = "an integer operation that overflows wraps around";
-
 /// A question about a mutant. [`Question::name`] is the prefix of the name of its condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
     Infects,
     Differs,
@@ -82,14 +78,19 @@ impl Question {
         }
     }
 
-    fn texts(self, mutant: &Mutant) -> [String; 3] {
+    /// The header of a query about these mutants, which are all at the same place.
+    fn texts(self, mutants: &[&Survivor]) -> [String; 3] {
         let what = match self {
             Self::Infects => "compute another value at its place than the original",
             Self::Differs => "have another result or effect than the original",
         };
+        let first = mutants[0].mutant;
+        let changes: Vec<String> =
+            mutants.iter().map(|s| format!("{}: {}", s.mutant.operator, s.mutant.change)).collect();
+        let whose = if mutants.len() == 1 { "this mutant" } else { "one of these mutants" };
         [
-            format!("Can this mutant of {} {what}? {}: {}", mutant.function, mutant.operator, mutant.change),
-            format!("{}:{}:{}", mutant.file, mutant.line, mutant.column),
+            format!("Can {whose} of {} {what}? {}", first.function, changes.join("; ")),
+            format!("{}:{}:{}", first.file, first.line, first.column),
             "unsat: the mutant does what the original does. sat: the query does not exclude a difference.".to_owned(),
         ]
     }
@@ -122,12 +123,10 @@ pub fn examine(
     let budget = Budget::new(limits);
     let examiner =
         Examiner { solvers: &solvers, translations: &translations, flags: &flags, proofs, report, budget: &budget };
-    let mut answers = Answers::default();
-    for survivor in survivors {
-        let proof = examiner.examine(survivor, &mut answers.inputs)?;
-        answers.proofs.push(proof);
-    }
-    Ok(answers)
+    let answers = Answers { proofs: vec![None; survivors.len()], ..Answers::default() };
+    let mut course = Course { survivors, answers, alone: BTreeSet::new() };
+    examiner.examine(&mut course)?;
+    Ok(course.answers)
 }
 
 fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survivor]) -> TranslationRequest {
@@ -149,17 +148,21 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
     }
 }
 
-/// Defines whether overflows wrap around. Returns true if the query depends on it.
-fn decide(slice: &mut Slice, wraps: bool) -> bool {
-    let Some(line) = slice.lines.iter_mut().find(|line| *line == WRAPS) else { return false };
-    *line = format!("(define-fun wraps () Bool {wraps})");
-    true
+/// The mutants that are examined, and the results so far.
+struct Course<'a> {
+    survivors: &'a [Survivor<'a>],
+    answers: Answers,
+    /// The mutants that a question was asked about alone.
+    alone: BTreeSet<(usize, Question)>,
 }
 
-/// Returns true if a proof holds only if overflows wrap around.
-#[must_use]
-pub fn needs_wrapping(proof: &Proof) -> bool {
-    proof.assumptions.iter().any(|a| a == IF_IT_WRAPS)
+impl Course<'_> {
+    /// Returns true if a question can still prove something about a mutant.
+    fn is_open(&self, i: usize, question: Question) -> bool {
+        let is_proved = self.answers.proofs[i].as_ref().is_some_and(Proof::is_proved);
+        let applies = question == Question::Differs || !self.survivors[i].is_infected;
+        !is_proved && applies && !self.alone.contains(&(i, question))
+    }
 }
 
 struct Examiner<'a> {
@@ -172,52 +175,77 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Runs the queries of a mutant until one proves that it is equivalent. Without a proof, returns the last result,
-    /// or that of a single solver if there is one. Adds the inputs of models to `inputs`.
-    fn examine(&self, survivor: &Survivor, inputs: &mut Vec<Vec<u8>>) -> Result<Option<Proof>, Error> {
-        let mut last: Option<Proof> = None;
-        let all = [false, true].into_iter().flat_map(|wraps| [(Question::Infects, wraps), (Question::Differs, wraps)]);
-        for (question, wraps) in all {
-            if question == Question::Infects && survivor.is_infected {
-                continue;
-            }
-            if self.budget.is_over() {
-                break;
-            }
-            let Some((translation, mut slice)) = self.slice(survivor, question) else { continue };
-            if !decide(&mut slice, wraps) && wraps {
-                continue;
-            }
-            let proof = self.ask((survivor, question, wraps), translation, &slice)?;
-            // Other functions than the function under test have other arguments than the inputs.
-            if survivor.symbol == self.report.signature.symbol {
-                inputs.extend(models::inputs_of(&self.report.signature, std::iter::once(&proof)));
-            }
-            let is_better = last.as_ref().is_none_or(|last| last.verdict != Verdict::ProvedByOne);
-            if proof.is_proved() {
-                return Ok(Some(proof));
-            }
-            if is_better {
-                last = Some(proof);
+    /// Asks about all mutants of a place together, first whether one can be infected, then whether one can differ. If
+    /// none can, all are equivalent. Then asks about each of the others alone.
+    fn examine(&self, course: &mut Course) -> Result<(), Error> {
+        let mut places: BTreeMap<(&str, usize), Vec<usize>> = BTreeMap::new();
+        for (i, survivor) in course.survivors.iter().enumerate() {
+            places.entry((survivor.symbol, survivor.number.0)).or_default().push(i);
+        }
+        for question in [Question::Infects, Question::Differs] {
+            for place in places.values() {
+                self.examine_together(course, place, question)?;
             }
         }
-        Ok(last.or_else(|| (!self.budget.is_over()).then(|| Proof::missing("no translation of the mutant"))))
+        for i in places.values().flatten() {
+            for question in [Question::Infects, Question::Differs] {
+                self.examine_together(course, &[*i], question)?;
+            }
+        }
+        if !self.budget.is_over() {
+            for proof in course.answers.proofs.iter_mut().filter(|proof| proof.is_none()) {
+                *proof = Some(Proof::missing("no translation of the mutant"));
+            }
+        }
+        Ok(())
     }
 
-    fn panel(&self) -> Panel<'_> {
-        Panel { solvers: self.solvers, budget: self.budget }
+    /// Asks a question about the mutants of a place, except those that are proved, and those to which the question does
+    /// not apply. Keeps the last result about each, but not after that of a single solver.
+    fn examine_together(&self, course: &mut Course, place: &[usize], question: Question) -> Result<(), Error> {
+        let asked: Vec<usize> = place.iter().filter(|i| course.is_open(**i, question)).copied().collect();
+        let mutants: Vec<&Survivor> = asked.iter().map(|i| &course.survivors[*i]).collect();
+        if mutants.is_empty() || self.budget.is_over() {
+            return Ok(());
+        }
+        let Some((translation, slice)) = self.slice(&mutants, question) else { return Ok(()) };
+        let mut proof = None;
+        if let Some(coarse) = coarse::coarser(&slice) {
+            let brief = self.ask(&mutants, question, (translation, &coarse), true)?;
+            proof = Some(brief).filter(Proof::is_proved);
+        }
+        let proof = proof.map_or_else(|| self.ask(&mutants, question, (translation, &slice), false), Ok)?;
+        // Other functions than the function under test have other arguments than the inputs.
+        if mutants[0].symbol == self.report.signature.symbol {
+            course.answers.inputs.extend(models::inputs_of(&self.report.signature, std::iter::once(&proof)));
+        }
+        if let [alone] = asked[..] {
+            course.alone.insert((alone, question));
+        }
+        let holds_for_each = matches!(proof.verdict, Verdict::Proved | Verdict::ProvedByOne);
+        for i in &asked {
+            let kept = &mut course.answers.proofs[*i];
+            let is_better = kept.as_ref().is_none_or(|kept| kept.verdict != Verdict::ProvedByOne);
+            if proof.is_proved() || (is_better && (asked.len() == 1 || holds_for_each)) {
+                *kept = Some(proof.clone());
+            }
+        }
+        Ok(())
     }
 
-    /// The slice for a question. A function in a header is compiled with each source that includes it; `None` if these
-    /// slices differ.
-    fn slice(&self, survivor: &Survivor, question: Question) -> Option<(&Translation, Slice)> {
-        let (point, number) = survivor.number;
-        let goal = format!("{}_{point}_{number}", question.name());
-        let text = format!("{}\t{}", survivor.mutant.operator, survivor.mutant.change);
-        let of = |t: &&Translation| t.symbol == survivor.symbol;
+    /// The slice for a question about mutants of one function. A function in a header is compiled with each source that
+    /// includes it; `None` if these slices differ.
+    fn slice(&self, mutants: &[&Survivor], question: Question) -> Option<(&Translation, Slice)> {
+        let goals: Vec<String> =
+            mutants.iter().map(|s| format!("{}_{}_{}", question.name(), s.number.0, s.number.1)).collect();
+        let goal = if let [one] = &goals[..] { one.clone() } else { format!("(or {})", goals.join(" ")) };
+        let is_same = |translation: &Translation, survivor: &Survivor| {
+            let text = format!("{}\t{}", survivor.mutant.operator, survivor.mutant.change);
+            translation.mutants.get(&survivor.number) == Some(&text)
+        };
         let mut found: Option<(&Translation, Slice)> = None;
-        for translation in self.translations.iter().filter(of) {
-            if translation.mutants.get(&survivor.number) != Some(&text) {
+        for translation in self.translations.iter().filter(|t| t.symbol == mutants[0].symbol) {
+            if !mutants.iter().all(|survivor| is_same(translation, survivor)) {
                 return None;
             }
             let slice = translation.lines_for(goal.clone(), &[])?;
@@ -232,13 +260,15 @@ impl Examiner<'_> {
     /// Runs the solvers on a query. Keeps its file only if it is evidence for the verdict.
     fn ask(
         &self,
-        (survivor, question, wraps): (&Survivor, Question, bool),
-        translation: &Translation,
-        slice: &Slice,
+        mutants: &[&Survivor],
+        question: Question,
+        (translation, slice): (&Translation, &Slice),
+        is_brief: bool,
     ) -> Result<Proof, Error> {
-        let ((point, number), mutant) = (survivor.number, survivor.mutant);
+        let (point, mutant) = (mutants[0].number.0, mutants[0].mutant);
+        let number = if let [one] = mutants { format!("-{}", one.number.1) } else { String::new() };
         let place = format!("{}.{}-{}", file_name_part(&mutant.function), mutant.line, mutant.column);
-        let name = format!("{place}{IN_NAME}{point}-{number}.{}.smt2", question.name());
+        let name = format!("{place}{IN_NAME}{point}{number}.{}.smt2", question.name());
         let file = self.proofs.join(&name);
         let query = Query { slice, rounding: self.report.rounding };
         let mut proof = Proof {
@@ -248,13 +278,11 @@ impl Examiner<'_> {
             ..Proof::missing("")
         };
         proof.free.clone_from(&slice.free);
-        if wraps {
-            proof.assumptions.push(IF_IT_WRAPS.to_owned());
-        }
-        self.panel().ask(&file, &query, &mut proof)?;
+        let panel = Panel { solvers: self.solvers, budget: self.budget, is_brief };
+        panel.ask(&file, &query, &mut proof)?;
         let is_evidence = matches!(proof.verdict, Verdict::Proved | Verdict::ProvedByOne | Verdict::Contradiction);
         if is_evidence {
-            let question = question.texts(mutant);
+            let question = question.texts(mutants);
             let about = About { question: &question, hash: &translation.hash, flags: self.flags, proof: &proof };
             write(&file, &evidence::text(&about, &query))?;
         } else {

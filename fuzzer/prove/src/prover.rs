@@ -260,7 +260,7 @@ impl Prover {
             model: Vec::new(),
             file: format!("{PROOFS}/{name}"),
         };
-        Panel { solvers: &self.solvers, budget: &self.budget }.ask(&file, &query, &mut proof)?;
+        Panel { solvers: &self.solvers, budget: &self.budget, is_brief: false }.ask(&file, &query, &mut proof)?;
         let question = [
             format!("Can {} in {} have the outcome {outcome}?", site.kind, site.function),
             format!("{}:{}:{}", site.file, site.line, site.column),

@@ -54,9 +54,6 @@ pub struct Counts {
     /// Unknown mutants for which some test computes another value at the mutated place than the original does.
     #[serde(default)]
     pub infected: usize,
-    /// Unknown mutants that are equivalent if overflowing integer operations wrap around; in C this is undefined.
-    #[serde(default)]
-    pub equivalent_if_wraps: usize,
     /// Unknown mutants that one solver found to be equivalent while no other solver had an answer.
     #[serde(default)]
     pub proved_by_one: usize,
@@ -91,10 +88,6 @@ pub struct Mutant {
     /// For a live mutant: one solver found that it is equivalent, and no other solver had an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_proved_by_one: bool,
-    /// For a live mutant: two solvers found that it is equivalent if overflowing integer operations wrap around. In C
-    /// this is undefined.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_equivalent_if_wraps: bool,
     /// The file of a proof that it is equivalent, relative to the directory of the campaign.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub proof: String,

@@ -20,7 +20,7 @@ use penfuzz_engine::{
 use penfuzz_error::Error;
 use penfuzz_executor::{Fault, HasEvaluator, evaluator::RunStatus};
 use penfuzz_mutators::view::Kind;
-use penfuzz_system::process::deadline;
+use penfuzz_system::{files::reserve, process::deadline};
 
 use super::{Campaign, End, Executor, State, import};
 use crate::{assembly as report_assembly, saved_state, worker::disk, worker_shm::StopReason};
@@ -237,6 +237,8 @@ impl Campaign<'_> {
         match done {
             Ok(()) if stop == StopReason::Stuck => Ok(End::Stuck),
             Ok(()) => Ok(End::Finished),
+            // The target took the descriptors while the report was made. The next worker does not call it.
+            Err(_) if !self.only_fresh && !reserve::is_left() => Ok(End::NeedsRestart),
             Err(e) => Err(disk::lost(self.store.dir(), &e, self.store.losses())),
         }
     }

@@ -136,7 +136,6 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
         proved_equivalent: proved,
         unknown: mutation.live.len(),
         duplicates,
-        equivalent_if_wraps: mutation.live.iter().filter(|m| m.is_equivalent_if_wraps).count(),
         proved_by_one: mutation.live.iter().filter(|m| m.is_proved_by_one).count(),
         infected: mutation.live.iter().filter(|m| m.status == Status::Survived).count(),
         ..mutation.mutants

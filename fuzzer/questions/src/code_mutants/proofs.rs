@@ -51,11 +51,6 @@ pub(super) fn query_solvers(
     for (i, proof) in open.into_iter().zip(answers.proofs) {
         let (Some(proof), mutant) = (proof, &mut all[i].mutant) else { continue };
         let of_reason = match proof.verdict {
-            // The code that runs is compiled without wrapping overflows.
-            Verdict::Proved if mutants::needs_wrapping(&proof) => {
-                mutant.is_equivalent_if_wraps = true;
-                format!("{}; equivalent if overflows wrap around: {}", mutant.reason, proof.agreeing())
-            }
             Verdict::Proved => {
                 mutant.status = Status::Equivalent;
                 format!("proved by {}", proof.agreeing())

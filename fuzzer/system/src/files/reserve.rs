@@ -26,6 +26,12 @@ impl Reserve {
     }
 }
 
+/// Returns true if this process can open a file.
+#[must_use]
+pub fn is_left() -> bool {
+    File::open("/dev/null").is_ok()
+}
+
 /// The number of descriptors that this process may have; 0 if it is not known.
 fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
