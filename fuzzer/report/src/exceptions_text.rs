@@ -1,5 +1,5 @@
 //! The text report of a search for floating-point exceptions: how many of each kind, then each find, worst first.
-//! Without `--underflow`, underflows take one line per function: there are many, and most of them are intended.
+//! Without `--underflow`, underflows and subnormal sums take one line per function: there are many, and most of them are intended.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
@@ -172,7 +172,11 @@ fn fold(exceptions: &Exceptions, out: &mut String) {
     }
     out.push('\n');
     for ((exception, function), (all, silent)) in &by_function {
-        let what = if *exception == Exception::Underflow { "underflow" } else { "inexact result" };
+        let what = match exception {
+            Exception::Underflow => "underflow",
+            Exception::Subnormal => "subnormal sum",
+            _ => "inexact result",
+        };
         let _ = writeln!(out, "{} in {function}, {silent} not shown by the result", plural(*all, what));
     }
     let _ = writeln!(out, "  --underflow lists them; {} has all", files::JSON);

@@ -369,7 +369,8 @@ impl Site {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
     /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`); `below`, `equal` or
-    /// `above` for a comparison; `overflow`, `underflow`, `divide-by-zero`, `invalid` or `inexact` for an operation.
+    /// `above` for a comparison; `overflow`, `underflow`, `subnormal`, `divide-by-zero`, `invalid` or `inexact` for an
+    /// operation.
     pub outcome: String,
     /// Its state.
     pub status: Status,

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long)]
     inexact: bool,
 
-    /// List every underflow and inexact result instead of one line per function.
+    /// List every underflow, subnormal sum and inexact result instead of one line per function.
     #[arg(long)]
     underflow: bool,
 }

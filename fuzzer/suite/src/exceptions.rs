@@ -79,7 +79,7 @@ pub struct Total {
     pub confirmed: usize,
     /// Confirmed pairs that the replay located: at the operation, at its line, or by its operand.
     pub located: usize,
-    /// Verdicts on overflow and underflow, if any of them was recomputed in high precision.
+    /// Verdicts on overflow, underflow and subnormal sums, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<AvoidabilityCounts>,
 }
@@ -224,8 +224,14 @@ impl Table {
 }
 
 /// The columns of the table. `exceptions.json` also has inexact results.
-const LISTED: [Exception; 5] =
-    [Exception::Invalid, Exception::DivideByZero, Exception::Overflow, Exception::Conversion, Exception::Underflow];
+const LISTED: [Exception; 6] = [
+    Exception::Invalid,
+    Exception::DivideByZero,
+    Exception::Overflow,
+    Exception::Conversion,
+    Exception::Underflow,
+    Exception::Subnormal,
+];
 
 type Place = (String, String, String);
 

@@ -19,7 +19,7 @@ pub struct Count {
     pub silent: usize,
     /// Pairs that a replay without hooks confirmed, to any degree.
     pub confirmed: usize,
-    /// For overflow and underflow, if any of them was recomputed in high precision.
+    /// For overflow, underflow and subnormal sums, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<AvoidabilityCounts>,
 }
