@@ -214,3 +214,64 @@ mod avoidable {
         run.expect(square.avoidable.is_none() && square.precise.is_none(), "there is no result to compute");
     }
 }
+
+mod proved {
+    use penfuzz_report::{Report, exceptions::ExceptionVerdict};
+
+    use super::*;
+    use crate::prove;
+
+    /// Returns the report of a search in a function of `mean.c`, and what is printed; `None` without solvers.
+    fn search(function: &str, arguments: &str) -> Option<(Report, String)> {
+        let dir = Dir::new();
+        let run = dir
+            .penfuzz("exceptions")
+            .arg(fixture("mean.c"))
+            .args(&format!("-o out --seed 1 -f {function} {arguments}"))
+            .env("PENFUZZ_SOLVERS", prove::solvers()?)
+            .exits(0);
+        Some((dir.report("out"), run.stdout.clone()))
+    }
+
+    /// Returns the number of proved sites, and of all sites that can raise the exception as far as the compiler knows.
+    fn proved(report: &Report, exception: Exception) -> (usize, usize) {
+        let counts = &report.exceptions.as_ref().expect("the report has the exceptions").counts;
+        counts.iter().find(|c| c.exception == exception).map_or((0, 0), |c| (c.proved, c.sites))
+    }
+
+    #[test]
+    fn the_operations_of_called_functions_are_free_for_the_operands_that_they_get() {
+        let Some((report, text)) = search("mean", "--max-evals 30000") else { return };
+        assert_eq!(proved(&report, Exception::Overflow), (3, 3), "{text}");
+        assert!(text.contains("proved impossible: 3 of 3 overflow; "), "{text}");
+        let context: Vec<_> = report.proved().map(|proved| proved.proof.within.as_str()).collect();
+        assert!(context.contains(&"mean"), "a proof about the calls: {context:?}");
+    }
+
+    #[test]
+    fn a_function_whose_exceptions_are_all_impossible_is_proved_free() {
+        let Some((report, text)) = search("mean_of_lengths", "--max-evals 30000 --max-time 60s") else { return };
+        assert_eq!(report.verdict, Some(ExceptionVerdict::FreeProved), "{text}");
+        let operations = report.operations.expect("counts of operations");
+        assert_eq!((operations.total, operations.found, operations.proved_free, operations.open), (5, 0, 5, 0));
+        assert!(text.contains("\nfree of exceptions: proved\n"), "{text}");
+        let Some((report, text)) = search("mean_of_lengths", "--max-evals 30000 --no-prove") else { return };
+        assert_eq!(report.verdict, Some(ExceptionVerdict::FreeSearched), "{text}");
+    }
+
+    #[test]
+    fn a_call_through_a_pointer_may_pass_any_operands() {
+        let Some((report, text)) = search("mean_by_choice", "--max-evals 30000") else { return };
+        // `halfway` is also called through the pointer, and its difference overflows for other operands.
+        let line = line_of(&fixture("mean.c"), "(to - from)") as u32;
+        let proofs: Vec<_> = report.sites.iter().filter(|s| s.line == line).flat_map(|s| &s.branches).collect();
+        assert!(proofs.iter().filter_map(|b| b.proof.as_ref()).all(|p| p.within.is_empty()), "{text}");
+        assert_eq!(proved(&report, Exception::Overflow).1, 4, "{text}");
+    }
+
+    #[test]
+    fn a_recursive_function_has_no_context() {
+        let Some((report, text)) = search("grown", "--max-evals 100") else { return };
+        assert_eq!(proved(&report, Exception::Overflow), (0, 1), "the product of the 1024th activation: {text}");
+    }
+}

@@ -17,6 +17,8 @@ use super::{
 pub(super) struct Panel<'a> {
     pub(super) solvers: &'a [Solver],
     pub(super) budget: &'a Budget,
+    /// Whether to end when a solver has no answer in time: further solvers can hardly prove what it cannot.
+    pub(super) is_brief: bool,
 }
 
 impl Panel<'_> {
@@ -28,13 +30,14 @@ impl Panel<'_> {
         for solver in self.solvers {
             let Some((answer, shown)) = self.budget.ask(solver, file, 1) else { break };
             proof.answers.push(shown);
+            let answer_is_late = answer == Answer::TimedOut;
             match answer {
                 Answer::Sat => sat = sat.or(Some(solver)),
                 Answer::Unsat => unsat += 1,
                 Answer::Unknown | Answer::TimedOut | Answer::Failed(_) => {}
             }
             // Once a model is known, a further answer cannot turn the verdict into a proof.
-            if unsat == 2 || sat.is_some() {
+            if unsat == 2 || sat.is_some() || (self.is_brief && answer_is_late) {
                 break;
             }
         }

@@ -139,6 +139,7 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
         symbols: survivors.iter().map(|s| s.symbol.to_owned()).collect::<BTreeSet<_>>(),
         paths: None,
         loops: false,
+        inside: None,
         mutants: Some(Mutants { flag, lines: survivors.iter().map(line).collect() }),
         has_global_inputs: !report.signature.globals.is_empty(),
         is_closed: false,
@@ -205,7 +206,7 @@ impl Examiner<'_> {
     }
 
     fn panel(&self) -> Panel<'_> {
-        Panel { solvers: self.solvers, budget: self.budget }
+        Panel { solvers: self.solvers, budget: self.budget, is_brief: false }
     }
 
     /// The slice for a question. A function in a header is compiled with each source that includes it; `None` if these

@@ -93,6 +93,12 @@ impl Goals {
         matches!(self, Self::Branches | Self::Decisions | Self::Criteria(_))
     }
 
+    /// Whether solvers can prove the goals of a campaign to be unreachable.
+    #[must_use]
+    pub fn have_proofs(self) -> bool {
+        self.include_branches() || self.are_exceptions()
+    }
+
     /// Whether some goals belong to decisions, which only targets compiled with `-fpen-decisions` have.
     #[must_use]
     pub fn are_decisions(self) -> bool {

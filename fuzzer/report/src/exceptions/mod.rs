@@ -7,6 +7,7 @@
 mod counts;
 pub mod example;
 mod order;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use super::arg::Arg;
 
 pub use counts::{AvoidabilityCounts, Count};
 pub use order::{places, sort};
+pub use verdict::{ExceptionVerdict, Operations};
 
 /// The exceptions that were found, and counts of the operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
