@@ -21,6 +21,7 @@
 #include "smt/paths.cc"
 #include "smt/sides.cc"
 #include "smt/exceptions.cc"
+#include "smt/callees.cc"
 #include "smt/proofs.cc"
 #include "smt/mutants.cc"
 #include "smt/world.cc"

@@ -176,9 +176,17 @@ static int is_tiny_and_inexact(const struct operation *op) {
   return op->operation != PEN_POW || !is_exact_power(op);
 }
 
+/* The distance of a sum or difference to a subnormal result. Floats are multiples of the least subnormal number, so
+ * such a result is exact, and IEEE 754 raises no flag. */
+static uint64_t to_subnormal(const struct operation *op, uint64_t magnitude) {
+  if (!magnitude) return 1;
+  return magnitude < op->out.least_normal ? 0 : magnitude - op->out.least_normal + 1;
+}
+
 static uint64_t to_underflow(const struct operation *op) {
   uint64_t magnitude = magnitude_of(op->out, op->result), least = op->out.least_normal;
   if (magnitude > op->out.infinity) return NON_FINITE_OPERANDS - 1;
+  if (op->operation == PEN_ADD || op->operation == PEN_SUBTRACT) return to_subnormal(op, magnitude);
   if (magnitude > least) return magnitude - least + 1;
   if (magnitude == least) return was_tiny(op) ? 0 : 1;
   if (is_zero_of_zero(op)) return least;

@@ -149,7 +149,8 @@ enum pen_side {
 /* The branches of an operation: the exceptions that it raises for finite operands. */
 enum pen_exception {
   PEN_OVERFLOW = 0,
-  PEN_UNDERFLOW = 1, /* the result is subnormal or zero, and inexact */
+  PEN_UNDERFLOW = 1, /* the result is subnormal or zero, and inexact; of a sum or difference: subnormal, which is
+                        always exact and raises no flag */
   PEN_DIVIDE_BY_ZERO = 2,
   PEN_INVALID = 3,
   PEN_INEXACT = 4,

@@ -19,7 +19,7 @@ import tempfile
 
 from linked import program
 
-CLASSES = ("invalid", "divide-by-zero", "overflow", "conversion", "underflow")
+CLASSES = ("invalid", "divide-by-zero", "overflow", "conversion", "underflow", "subnormal")
 
 
 def run(suite, names, evaluations, seed, search):

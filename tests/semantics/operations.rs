@@ -118,6 +118,7 @@ struct Case<'a> {
     site: Site,
     evaluator: Evaluator,
     flags: penfuzz_target::program::function::Call,
+    plain: penfuzz_target::program::function::Call,
 }
 
 impl<'a> Case<'a> {
@@ -125,7 +126,7 @@ impl<'a> Case<'a> {
         let function = twin.index_of(name);
         let flags = twin.plain(twin.index_of(&format!("flags_{name}")));
         let site = site_of(&twin.target, function).clone();
-        Self { twin, name, function, site, evaluator: twin.evaluator(function), flags }
+        Self { twin, name, function, site, evaluator: twin.evaluator(function), flags, plain: twin.plain(function) }
     }
 
     fn inputs(&self, n: usize) -> Vec<Vec<u8>> {
@@ -146,7 +147,24 @@ impl<'a> Case<'a> {
         unsafe { (self.flags)(x.as_ptr(), output.as_mut_ptr().cast()) };
         let loses = matches!(self.site.operation, operation::TO_SIGNED | operation::TO_UNSIGNED);
         let reported = if loses { 1 << exception::INVALID } else { self.site.possible };
-        if loses || all_finite(&self.twin.target, self.function, x) { output[0] as u32 & reported } else { 0 }
+        let subnormal = u32::from(self.is_subnormal_sum(x)) << exception::UNDERFLOW;
+        if loses || all_finite(&self.twin.target, self.function, x) {
+            output[0] as u32 & reported | subnormal
+        } else {
+            0
+        }
+    }
+
+    /// A subnormal sum is exact, so it raises no flag. The hook reports it as an underflow.
+    fn is_subnormal_sum(&self, x: &[u8]) -> bool {
+        let mut output = [0u128; 4];
+        // SAFETY: the input is as large as the function table says, and one cell holds the result.
+        unsafe { (self.plain)(x.as_ptr(), output.as_mut_ptr().cast()) };
+        self.site.is_sum()
+            && match self.site.width {
+                32 => f32::from_bits(output[0] as u32).is_subnormal(),
+                _ => f64::from_bits(output[0] as u64).is_subnormal(),
+            }
     }
 
     fn run(&mut self, x: &[u8]) {
@@ -238,9 +256,11 @@ impl<'a> Case<'a> {
 
 /// From the first arguments to the second, the distance to the exception decreases to 0.
 type Way = (&'static str, usize, &'static [f64], &'static [f64]);
-const WAYS: [Way; 20] = [
+const WAYS: [Way; 22] = [
     ("add", exception::OVERFLOW, &[1.0, f64::MAX], &[1e300, f64::MAX]),
     ("subtract", exception::OVERFLOW, &[1e300, -1.0], &[f64::MAX, -1e308]),
+    ("add", exception::UNDERFLOW, &[1.0, 1.0], &[1e-310, 1e-310]),
+    ("subtract", exception::UNDERFLOW, &[1.0, -1.0], &[1e-310, -2e-310]),
     ("multiply", exception::OVERFLOW, &[1.0, 3.0], &[1e200, 1e200]),
     ("multiply", exception::UNDERFLOW, &[1.0, 3.0], &[1e-200, 1.1e-200]),
     ("divide", exception::OVERFLOW, &[1e10, 1.0], &[1e10, 1e-310]),

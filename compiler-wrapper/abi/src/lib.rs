@@ -118,7 +118,8 @@ pub mod side {
 pub mod exception {
     /// The result is too large.
     pub const OVERFLOW: usize = 0;
-    /// The result is subnormal or zero, and inexact.
+    /// The result is subnormal or zero, and inexact. Of a sum or a difference: the result is subnormal. It is always
+    /// exact then, and raises no flag.
     pub const UNDERFLOW: usize = 1;
     /// A pole: a nonzero number divided by 0.
     pub const DIVIDE_BY_ZERO: usize = 2;

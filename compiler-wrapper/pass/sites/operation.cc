@@ -78,12 +78,14 @@ std::optional<double> magnitudeOf(Value *V) {
 }
 
 // A sum with the largest number overflows if the other operand is at least half of that number's last bit. A sum with 0
-// raises nothing.
+// raises nothing. Underflow means a subnormal sum: it is no multiple of half the last bit of a number from 2^-969 on
+// (2^-102 in float), since half of that bit is a normal number.
 uint32_t sumPossible(Value *L, Value *R, Type *T) {
-  uint32_t Mask = Overflow | Inexact; // a subnormal sum is exact
+  uint32_t Mask = Overflow | Underflow | Inexact;
   for (Value *V : {L, R})
     if (auto Magnitude = magnitudeOf(V)) {
       if (*Magnitude < (T->isDoubleTy() ? 0x1p970 : 0x1p103)) Mask &= ~Overflow;
+      if (*Magnitude >= (T->isDoubleTy() ? 0x1p-969 : 0x1p-102)) Mask &= ~Underflow;
       if (*Magnitude == 0) Mask = 0;
     }
   return Mask;

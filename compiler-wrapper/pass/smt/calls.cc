@@ -42,6 +42,7 @@ Val Frame::call(const CallBase &I) {
     if (InDouble)
       if (std::optional<Val> V = mathFunction(I, *InDouble)) return *V;
   }
+  if (X.Inside) X.Inside->noteOpen(I);
   unknownCall(I);
   if (I.getType()->isVoidTy()) return Val();
   if (InDouble)
@@ -84,6 +85,7 @@ std::optional<Val> Frame::inlined(const CallBase &I, Function &Callee) {
 Outcome Frame::runInside() {
   X.Active.push_back(&F);
   Outcome Done = run();
+  if (X.Inside) X.Inside->note(*this, F);
   X.Active.pop_back();
   forgetLocals(Done.After);
   return Done;

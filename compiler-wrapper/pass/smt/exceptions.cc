@@ -100,14 +100,14 @@ static std::optional<Term> exceptionOf(unsigned Operation, unsigned Exception, c
     return isOutside(V, S, At.getOperand(0)->getType(), At.getType()->getIntegerBitWidth(), Operation == PEN_TO_SIGNED);
   }
   bool IsProduct = Operation == PEN_MULTIPLY, IsQuotient = Operation == PEN_DIVIDE;
-  bool KeepsZero =
-      IsProduct || IsQuotient || Operation == PEN_ADD || Operation == PEN_SUBTRACT || Operation == PEN_NARROW;
+  bool KeepsZero = IsProduct || IsQuotient || Operation == PEN_NARROW;
   auto [Invalid, Pole] = domainOf(Operation);
   switch (Exception) {
   case PEN_OVERFLOW:
     return both(overflows(V, S, At.getType(), ChangesMode),
                 negate(IsQuotient ? isZero(V.B) : isIn(Pole, V, S, At.getType())));
   case PEN_UNDERFLOW:
+    if (Operation == PEN_ADD || Operation == PEN_SUBTRACT) return apply("fp.isSubnormal", {V.Result});
     if (!KeepsZero) return underflows(V, S, At.getType());
     return both(underflows(V, S, At.getType()), negate(IsProduct ? either(isZero(V.A), isZero(V.B)) : isZero(V.A)));
   case PEN_DIVIDE_BY_ZERO: return IsQuotient ? both(isZero(V.B), negate(isZero(V.A))) : isIn(Pole, V, S, At.getType());

@@ -19,10 +19,13 @@ using namespace llvm;
 // - PEN_PROOFS_ROUNDS: the number of rounds of each loop that are peeled, in queries for models.
 // - PEN_PROOFS_PATHS: a file of paths; then all queries are about these. A line has a symbol, the number of the path,
 //   and `SITE:BRANCH` for each of its branches.
+// - PEN_PROOFS_INSIDE: the symbol of a function. There are also queries about the operations of the functions that it
+//   calls, in the context of these calls.
 // - PEN_PROOFS_LOOPS: if set, there are queries about the first rounds of loops.
 static constexpr const char *Directory = "PEN_PROOFS", *Wanted = "PEN_PROOFS_OF",
                             *GlobalInputs = "PEN_PROOFS_INPUTS", *Others = "PEN_PROOFS_UNWRITTEN",
-                            *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS", *WithLoops = "PEN_PROOFS_LOOPS";
+                            *Rounds = "PEN_PROOFS_ROUNDS", *Paths = "PEN_PROOFS_PATHS", *WithLoops = "PEN_PROOFS_LOOPS",
+                            *Inside = "PEN_PROOFS_INSIDE";
 
 static std::set<std::string> linesOf(const char *Variable) {
   std::set<std::string> Lines;
@@ -162,9 +165,13 @@ SiteNumbers numbersOf(const FunctionPlan &Plan) {
   return Numbers;
 }
 
-static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start) {
+static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Args, const Memory &Start,
+                       CalleeExceptions *Callees) {
   Frame Top(X, *Plan.F, Args, "true", Start, 0);
+  X.Inside = Callees;
   Top.run();
+  X.Inside = nullptr;
+  if (Callees) Callees->write(X);
   for (unsigned I = 0; I < Plan.Sites.size(); I++) {
     const Site &S = Plan.Sites[I];
     if ((S.isComparison() || S.isOperation()) && !X.HasFewRounds) writeBeside(X, Top, S, I);
@@ -180,7 +187,7 @@ static void writeSites(Translator &X, const FunctionPlan &Plan, ArrayRef<Val> Ar
 }
 
 // Writes the queries about these paths of the function or, if `Asked` is null, about each of its sites.
-static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) {
+static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked, ArrayRef<FunctionPlan> All) {
   Function &F = *Plan.F;
   if (F.callsFunctionThatReturnsTwice()) return;
   Translator X(*F.getParent());
@@ -200,7 +207,9 @@ static void prove(const FunctionPlan &Plan, StringRef To, const PathsOf *Asked) 
   for (Argument &A : F.args()) Args.push_back(X.argument(A.getType(), A.getArgNo()));
   Memory Start = X.initialMemory();
   if (!Asked) {
-    writeSites(X, Plan, Args, Start);
+    const char *Named = std::getenv(Inside);
+    CalleeExceptions Callees(All);
+    writeSites(X, Plan, Args, Start, Named && F.getName() == Named && !X.HasFewRounds ? &Callees : nullptr);
     // In a recursive function, the rounds of one activation are not those in the record of an execution.
     if (std::getenv(WithLoops) && !callsItself(F, false) && !X.HasFewRounds) writeLoops(X, Plan, Args, Start);
   } else {
@@ -222,7 +231,7 @@ void writeProofs(ArrayRef<FunctionPlan> Plans) {
   for (const FunctionPlan &Plan : Plans) {
     std::string Symbol = Plan.F->getName().str();
     if (!Symbols.empty() && !Symbols.count(Symbol)) continue;
-    prove(Plan, To, File ? &All[Symbol] : nullptr);
+    prove(Plan, To, File ? &All[Symbol] : nullptr, Plans);
   }
   std::_Exit(0);
 }

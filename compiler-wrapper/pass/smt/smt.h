@@ -387,6 +387,27 @@ void writeProofs(llvm::ArrayRef<FunctionPlan> Plans);
 // writes.
 llvm::GlobalVariable *noteWorld(llvm::Module &M);
 
+// callees.cc: goals about the exceptions of operations in called functions, in the context of their calls.
+class CalleeExceptions {
+public:
+  explicit CalleeExceptions(llvm::ArrayRef<FunctionPlan> All);
+  void note(Frame &Activation, const llvm::Function &F); // when the activation is translated
+  void noteOpen(const llvm::CallBase &Call);
+  void write(Translator &X) const;
+
+private:
+  // The condition that an activation raises the exception, by function, site and exception; nothing if it cannot be
+  // stated for one of them.
+  llvm::MapVector<std::tuple<const llvm::Function *, unsigned, unsigned>, std::optional<Term>,
+                  std::map<std::tuple<const llvm::Function *, unsigned, unsigned>, unsigned>>
+      Raised;
+  std::map<const llvm::Function *, const FunctionPlan *> Plans;
+  std::set<const llvm::Function *> Open;
+  bool CallsPointers = false;
+
+  void open(const llvm::Function &F);
+};
+
 // The state that all frames of one proved function share.
 class Translator {
 public:
@@ -401,6 +422,7 @@ public:
   bool WithInvariants = true;
   size_t LinesBefore = 0; // number of lines of earlier translations in the script
   Pairing *Pair = nullptr; // the pairing of the current translation
+  CalleeExceptions *Inside = nullptr; // if goals about the operations of called functions are wanted
   bool HasGlobalInputs = false; // inputs set variables that the program does not change
   std::set<std::string> Unwritten; // variables that no other module writes
   std::vector<Object> Objects{Object()};

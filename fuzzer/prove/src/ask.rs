@@ -17,7 +17,7 @@ use super::{
 pub(super) struct Panel<'a> {
     pub(super) solvers: &'a [Solver],
     pub(super) budget: &'a Budget,
-    /// For queries that are either easy or useless: after the first solver without an answer, no other is run.
+    /// Whether to end at the first solver without an answer: further solvers can hardly prove what it cannot.
     pub(super) is_brief: bool,
 }
 
@@ -33,7 +33,7 @@ impl Panel<'_> {
             match answer {
                 Answer::Sat => sat = sat.or(Some(solver)),
                 Answer::Unsat => unsat += 1,
-                Answer::Unknown | Answer::TimedOut | Answer::Failed(_) if self.is_brief => break,
+                Answer::Unknown | Answer::TimedOut if self.is_brief => break,
                 Answer::Unknown | Answer::TimedOut | Answer::Failed(_) => {}
             }
             // Once a model is known, a further answer cannot turn the verdict into a proof.

@@ -25,6 +25,11 @@ impl Budget {
         Self { each: limits.each, left: Cell::new(limits.all) }
     }
 
+    /// Changes the time for one query.
+    pub fn allow(&mut self, each: Duration) {
+        self.each = each;
+    }
+
     /// Returns true if no time is left, or if the user has interrupted.
     #[must_use]
     pub fn is_over(&self) -> bool {

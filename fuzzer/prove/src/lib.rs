@@ -42,6 +42,9 @@ use self::{prover::Prover, stated::StoredProofs};
 /// The directory of the queries, within the output directory of a campaign.
 pub const PROOFS: &str = "proofs";
 
+/// The least time for one solver and one query: starting a solver and reading the query take some tens of milliseconds.
+const LEAST_EACH: Duration = Duration::from_millis(100);
+
 /// Time limits of solvers, and an assumption of the proofs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -59,6 +62,13 @@ impl Limits {
     pub fn after(campaign: Duration) -> Self {
         let all = (campaign / 10).clamp(Duration::from_secs(2), Duration::from_mins(1));
         Self { each: (all / 3).max(Duration::from_secs(2)), all, closed_world: false }
+    }
+
+    /// The time for one solver and one query in a first pass over so many goals: half of the time is left for the goals
+    /// that it does not decide.
+    fn first_pass(self, goals: usize) -> Duration {
+        let share = self.all / u32::try_from(2 * goals).unwrap_or(u32::MAX).max(1);
+        share.max(LEAST_EACH).min(self.each)
     }
 }
 
@@ -121,7 +131,7 @@ fn ask_about(
     goals: &[BranchIndex],
     limits: Limits,
 ) -> Result<Summary, Error> {
-    if goals.is_empty() || !report.goals.include_branches() {
+    if goals.is_empty() || !report.goals.have_proofs() {
         return Ok(Summary::default());
     }
     let solvers = solver::find();
@@ -129,7 +139,11 @@ fn ask_about(
         return Ok(Summary { asked: goals.len(), without_solver: true, ..Summary::default() });
     }
     let mut prover = Prover::new((dir, manifest), report, goals, None, solvers, limits)?;
-    let proofs: Vec<Proof> = goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<_, _>>()?;
+    let proofs = if report.goals.are_exceptions() {
+        prover.examine_many(report, goals, (limits.first_pass(goals.len()), limits.each))?
+    } else {
+        goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<Vec<_>, _>>()?
+    };
     let summary = note(report, goals, proofs);
     StoredProofs::keep(dir, manifest, report)?;
     Ok(summary)

@@ -20,12 +20,12 @@ pub fn inputs_of<'a>(signature: &Signature, proofs: impl Iterator<Item = &'a Pro
 }
 
 /// The inputs of the models in a report, without duplicates. Only branches of the function under test have usable
-/// models.
+/// models, and exceptions in the context of its calls.
 #[must_use]
 pub fn inputs(report: &Report) -> Vec<Vec<u8>> {
     let own = report.sites.iter().flat_map(|s| {
         let is_own = s.code.as_ref().is_some_and(|code| code.symbol == report.signature.symbol);
-        s.branches.iter().filter_map(move |b| b.proof.as_ref().filter(|_| is_own))
+        s.branches.iter().filter_map(move |b| b.proof.as_ref().filter(|proof| is_own || !proof.within.is_empty()))
     });
     let mut all = inputs_of(&report.signature, own);
     all.sort();

@@ -138,6 +138,7 @@ fn wanted(manifest: &Manifest, report: &Report, flag: String, survivors: &[Survi
         symbols: survivors.iter().map(|s| s.symbol.to_owned()).collect::<BTreeSet<_>>(),
         paths: None,
         loops: false,
+        inside: None,
         mutants: Some(Mutants { flag, lines: survivors.iter().map(line).collect() }),
         has_global_inputs: !report.signature.globals.is_empty(),
         is_closed: false,

@@ -2,16 +2,17 @@
 //! proof.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use penfuzz_directory::output::manifest::Manifest;
 use penfuzz_error::{Error, at, failed};
 use penfuzz_report::{
     BranchIndex, Report, Site,
-    proof::{Proof, Verdict},
+    proof::{Code, Proof, Verdict},
 };
 use penfuzz_system::files::own;
 
@@ -32,6 +33,12 @@ use super::{
 
 /// The optimization level if the flags have none: the default for targets.
 const DEFAULT_LEVEL: &str = "-O2";
+
+/// The kind of the sites of operations in a report.
+const OPERATION: &str = "operation";
+
+/// Why a goal has no query: static functions of several sources may have the same name.
+const SEVERAL: &str = "several functions of this name";
 
 /// Iterations of each loop in a query that is to find a model.
 const ROUNDS: u32 = 4;
@@ -66,6 +73,10 @@ pub(super) struct Prover {
     flags: Vec<String>,
     pub(super) proofs: PathBuf,
     budget: Budget,
+    /// Whether the goal that is examined is about an operation of a called function in the context of the calls.
+    in_calls: bool,
+    /// Whether goals are left for later as soon as a solver has no answer in time.
+    is_brief: bool,
 }
 
 impl Prover {
@@ -91,10 +102,14 @@ impl Prover {
                 option";
             return Err(at(&manifest.settings.linked, why));
         }
+        // The query about an operation in the context of calls is about one call of the function under test.
+        let is_one_call = report.signature.makers.is_empty() && report.signature.calls == 0;
+        let inside = (report.goals.are_exceptions() && is_one_call).then(|| report.signature.symbol.clone());
         let wanted = TranslationRequest {
             units,
             files: files.filter_map(|file| fs::canonicalize(file).ok()).collect(),
-            symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).collect::<BTreeSet<_>>(),
+            symbols: sites().filter_map(|s| Some(s.code.as_ref()?.symbol.clone())).chain(inside.clone()).collect(),
+            inside,
             mutants: None,
             paths,
             loops: report.criterion_goals.iter().any(|goal| goal.criterion == "loop" && goal.code.is_some()),
@@ -116,6 +131,8 @@ impl Prover {
             flags,
             proofs,
             budget: Budget::new(limits),
+            in_calls: false,
+            is_brief: false,
         })
     }
 
@@ -133,9 +150,73 @@ impl Prover {
         &self.translations
     }
 
-    /// Examines one branch. If a call prevents the proof, retries with the definitions of other sources linked in. If a
-    /// loop prevents it, retries with loop invariants, and then looks for a model in the first iterations.
+    /// Examines one branch. If it belongs to an operation of a called function, and the operation is not free of the
+    /// exception for all operands, examines it again in the context of the calls.
     pub(super) fn examine(&mut self, report: &Report, place: BranchIndex) -> Result<Proof, Error> {
+        let proof = self.examine_goal(report, place)?;
+        if proof.is_proved() || !self.has_context(report, place) || self.is_out_of_time() {
+            return Ok(proof);
+        }
+        let in_calls = self.in_calls(|prover| prover.examine_goal(report, place))?;
+        Ok(if in_calls.verdict == Verdict::NotTranslated { proof } else { in_calls })
+    }
+
+    /// Examines many goals: an operation has several, and hard ones must not use up the time of the others. Every goal is
+    /// examined for a short time (`brief`) first, for all operands and then in the context of the calls. A second pass
+    /// gives those without an answer the time of one query (`each`).
+    pub(super) fn examine_many(
+        &mut self,
+        report: &Report,
+        goals: &[BranchIndex],
+        (brief, each): (Duration, Duration),
+    ) -> Result<Vec<Proof>, Error> {
+        self.budget.allow(brief);
+        self.is_brief = true;
+        let first = goals.iter().map(|goal| self.examine_once(report, *goal)).collect::<Result<Vec<_>, _>>();
+        let mut proofs = first?;
+        for (goal, proof) in goals.iter().zip(&mut proofs) {
+            if !self.is_out_of_time() && !proof.is_proved() && self.has_context(report, *goal) {
+                let in_calls = self.in_calls(|prover| prover.examine_once(report, *goal))?;
+                if in_calls.verdict != Verdict::NotTranslated {
+                    *proof = in_calls;
+                }
+            }
+        }
+        self.budget.allow(each);
+        self.is_brief = false;
+        for (goal, proof) in goals.iter().zip(&mut proofs) {
+            if self.is_out_of_time() {
+                break;
+            }
+            if matches!(proof.verdict, Verdict::Undecided | Verdict::ProvedByOne) {
+                let again = self.examine(report, *goal)?;
+                if again.verdict != Verdict::Undecided {
+                    *proof = again;
+                }
+            }
+        }
+        Ok(proofs)
+    }
+
+    /// Whether a goal is about an operation of a function that the function under test calls.
+    fn has_context(&self, report: &Report, place: BranchIndex) -> bool {
+        let site = &report.sites[place.site];
+        let is_called = |code: &Code| self.wanted.inside.as_ref().is_some_and(|entry| *entry != code.symbol);
+        site.kind == OPERATION && site.code.as_ref().is_some_and(is_called)
+    }
+
+    /// Examines a goal in the context of the calls.
+    fn in_calls(&mut self, examine: impl FnOnce(&mut Self) -> Result<Proof, Error>) -> Result<Proof, Error> {
+        self.link()?;
+        self.in_calls = true;
+        let proof = examine(self);
+        self.in_calls = false;
+        proof
+    }
+
+    /// Examines one goal. If a call prevents the proof, retries with the definitions of other sources linked in. If a
+    /// loop prevents it, retries with loop invariants, and then looks for a model in the first iterations.
+    fn examine_goal(&mut self, report: &Report, place: BranchIndex) -> Result<Proof, Error> {
         let mut proof = self.examine_once(report, place)?;
         let is_in_the_way = |free: &String| free.starts_with("call of ");
         if !self.is_linked() && !proof.is_proved() && proof.free.iter().any(is_in_the_way) {
@@ -235,8 +316,9 @@ impl Prover {
         let (site, j) = (&report.sites[place.site], place.branch);
         let code = site.code.as_ref();
         let (number, branch) = code.map_or((0, j), |code| (code.number, code.branches.get(j).copied().unwrap_or(j)));
-        let name =
-            format!("{}.{}-{}.{number}-{branch}{suffix}.smt2", file_name_part(&site.function), site.line, site.column);
+        let context = if self.in_calls { ".in-calls" } else { "" };
+        let function = file_name_part(&site.function);
+        let name = format!("{function}.{}-{}.{number}-{branch}{context}{suffix}.smt2", site.line, site.column);
         self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
     }
 
@@ -258,11 +340,14 @@ impl Prover {
             assumptions: translation.assumptions.clone(),
             invariants: slice.invariants.clone(),
             model: Vec::new(),
+            within: if self.in_calls { report.function.clone() } else { String::new() },
             file: format!("{PROOFS}/{name}"),
         };
-        Panel { solvers: &self.solvers, budget: &self.budget, is_brief: false }.ask(&file, &query, &mut proof)?;
+        Panel { solvers: &self.solvers, budget: &self.budget, is_brief: self.is_brief }
+            .ask(&file, &query, &mut proof)?;
+        let context = if self.in_calls { format!(", called from {},", report.function) } else { String::new() };
         let question = [
-            format!("Can {} in {} have the outcome {outcome}?", site.kind, site.function),
+            format!("Can {} in {}{context} have the outcome {outcome}?", site.kind, site.function),
             format!("{}:{}:{}", site.file, site.line, site.column),
             "unsat: no execution of the compiled code takes this branch. sat: the query does not exclude it."
                 .to_owned(),
@@ -286,6 +371,9 @@ impl Prover {
     ) -> Result<(&'a Translation, Slice), &'static str> {
         let site = &report.sites[place.site];
         let (symbol, branch) = CodeBranch::of(site, place.branch).ok_or("the report is older than proofs")?;
+        if self.in_calls {
+            return self.slice_in_calls(translations, report, (site, symbol, branch));
+        }
         let of = |t: &&Translation| t.symbol == symbol;
         let slices = translations.iter().filter(of).filter_map(|translation| {
             let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
@@ -298,8 +386,29 @@ impl Prover {
         // A function in a header is compiled with each source that includes it, and static functions of several sources
         // may have the same name.
         if slices.iter().any(|(_, other)| *other != first.1) {
-            return Err("several functions of this name");
+            return Err(SEVERAL);
         }
         Ok(first)
+    }
+
+    /// The translation of the function under test, and the slice of an operation of the function `symbol` in the context
+    /// of the calls.
+    fn slice_in_calls<'a>(
+        &self,
+        translations: &'a [Translation],
+        report: &Report,
+        (site, symbol, branch): (&Site, &str, CodeBranch),
+    ) -> Result<(&'a Translation, Slice), &'static str> {
+        let is_same = |code: &Code| code.symbol == symbol && code.number == branch.site;
+        let sites = report.sites.iter().filter(|s| s.kind == site.kind && s.code.as_ref().is_some_and(is_same));
+        let mut of_entry = translations.iter().filter(|t| t.symbol == report.signature.symbol);
+        let translation = of_entry.next().ok_or("no translation of the function under test")?;
+        if sites.count() != 1 || of_entry.next().is_some() {
+            return Err(SEVERAL);
+        }
+        let held = self.invariants.get(&translation.hash).map_or(&[][..], |found| &found.held);
+        let held: Vec<_> = held.iter().collect();
+        let slice = translation.slice_inside(symbol, branch, &held);
+        Ok((translation, slice.ok_or("not all of its calls are translated in place")?))
     }
 }

@@ -26,6 +26,9 @@ pub struct Translation {
     pub is_recursive: bool,
     /// Line and column of each site, by its number in the function.
     sites: HashMap<usize, (u32, u32)>,
+    /// Line and column of each operation of a called function that has goals in the context of the calls, by the symbol
+    /// of the function and its number there.
+    inside: HashMap<(String, usize), (u32, u32)>,
     /// The change of each mutant, by the number of its mutation point and its own number there.
     pub mutants: HashMap<(usize, usize), String>,
     lines: Vec<Line>,
@@ -148,6 +151,13 @@ impl Translation {
                     self.sites.insert(site as usize, (line, column));
                 }
             }
+            "inside" => {
+                let (symbol, numbers) = value.split_once(' ').unwrap_or((value, ""));
+                let mut numbers = numbers.split(' ').map_while(|n| n.parse().ok());
+                if let (Some(site), Some(line), Some(column)) = (numbers.next(), numbers.next(), numbers.next()) {
+                    self.inside.insert((symbol.to_owned(), site as usize), (line, column));
+                }
+            }
             _ => {}
         }
     }
@@ -186,6 +196,15 @@ impl Translation {
             _ => "site",
         };
         self.has(of).then(|| self.lines_for(format!("{word}_{}_{}", of.site, of.branch), held))?
+    }
+
+    /// The slice for an exception of an operation of the function `symbol`, in the context of the calls that the translated
+    /// function makes. `None` if the translation has no such goal, because it does not cover all calls of that function,
+    /// or if its site is at another place of the source.
+    #[must_use]
+    pub fn slice_inside(&self, symbol: &str, of: CodeBranch, held: &[&Invariant]) -> Option<Slice> {
+        let is_there = self.inside.get(&(symbol.to_owned(), of.site)) == Some(&(of.line, of.column));
+        is_there.then(|| self.lines_for(format!("raise_in_{symbol}_{}_{}", of.site, of.branch), held))?
     }
 
     /// Returns true if the site of the branch is at the same place of the source.
@@ -319,6 +338,17 @@ mod tests {
         assert!(with.lines.iter().any(|l| l.starts_with("(define-fun v3 ")), "what the fact needs: {with:?}");
         assert!(!without.lines.iter().any(|l| l.contains("inv1")), "{without:?}");
         assert_eq!(all.slice("branch", at(0, 0, 7), &found), all.slice("branch", at(0, 0, 7), &[]));
+    }
+
+    #[test]
+    fn an_operation_of_a_called_function_has_goals_of_its_own() {
+        let more = "; inside g 2 5 9\n(define-fun raise_in_g_2_0 () Bool v3)\n; end";
+        let all = Translation::read(&FILE.replace("; end", more)).unwrap();
+        assert_eq!(all.slice_inside("g", at(2, 0, 5), &[]).unwrap().goal, "raise_in_g_2_0");
+        assert_eq!(all.slice_inside("g", at(2, 1, 5), &[]), None, "another exception");
+        assert_eq!(all.slice_inside("g", at(2, 0, 6), &[]), None, "another place");
+        assert_eq!(all.slice_inside("h", at(2, 0, 5), &[]), None, "another function");
+        assert_eq!(all.slice("operation", at(2, 0, 5), &[]), None, "it is no goal of the translated function itself");
     }
 
     #[test]

@@ -31,6 +31,7 @@ const ROUNDS: &str = "PEN_PROOFS_ROUNDS";
 const MUTANTS: &str = "PEN_PROOFS_MUTANTS";
 const PATHS: &str = "PEN_PROOFS_PATHS";
 const LOOPS: &str = "PEN_PROOFS_LOOPS";
+const INSIDE: &str = "PEN_PROOFS_INSIDE";
 
 /// Time limit of one compiler, without the time in which it waits for a processor. A source that takes longer is not
 /// translated.
@@ -94,6 +95,9 @@ pub struct TranslationRequest {
     pub paths: Option<String>,
     /// Translate also the first iterations of loops.
     pub loops: bool,
+    /// If set, the translation of the function with this symbol has also goals about the operations of the functions
+    /// that it calls, in the context of these calls.
+    pub inside: Option<String>,
     /// The inputs of the campaign set global variables.
     pub has_global_inputs: bool,
     /// Assume that no code outside of the sources writes their variables.
@@ -188,6 +192,9 @@ fn one(
     }
     if wanted.loops {
         command.env(LOOPS, "any");
+    }
+    if let Some(symbol) = &wanted.inside {
+        command.env(INSIDE, symbol);
     }
     if wanted.has_global_inputs {
         command.env(INPUTS, "any");

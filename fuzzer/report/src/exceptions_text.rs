@@ -1,5 +1,5 @@
 //! The text report of a search for floating-point exceptions: how many of each kind, then each find, worst first.
-//! Without `--underflow`, underflows take one line per function: there are many, and most of them are intended.
+//! Without `--underflow`, underflows and subnormal sums take one line per function: there are many, and most of them are intended.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
@@ -7,7 +7,7 @@ use penfuzz_system::console;
 
 use super::{
     c_text::{call, decimals},
-    exceptions::{Confirmed, Count, Exception, Exceptions, Find, Number, Precise, ResultEvidence},
+    exceptions::{Confirmed, Count, Exception, ExceptionVerdict, Exceptions, Find, Number, Precise, ResultEvidence},
     files,
     format::plural,
     model::{Finding, Report},
@@ -53,6 +53,7 @@ fn headline(report: &Report, exceptions: &Exceptions) -> String {
         );
     }
     judged(&exceptions.counts, &mut out);
+    proved(report, &exceptions.counts, &mut out);
     out += &terminal::effort(report, false);
     out
 }
@@ -69,6 +70,25 @@ fn judged(counts: &[Count], out: &mut String) {
     if !texts.is_empty() {
         let _ = writeln!(out, "avoidable: {}", texts.join(", "));
     }
+}
+
+/// Writes what is proved: `proved impossible: 5 of 5 overflow, 3 of 10 underflow`, and the verdict. Nothing if nothing is
+/// proved and exceptions were found.
+fn proved(report: &Report, counts: &[Count], out: &mut String) {
+    let Some((operations, verdict)) = report.operations.zip(report.verdict) else { return };
+    let proved = counts.iter().filter(|c| c.proved > 0);
+    let texts: Vec<_> = proved.map(|c| format!("{} of {} {}", c.proved, c.sites, c.exception.name())).collect();
+    if !texts.is_empty() {
+        let free = plural(operations.proved_free, "operation");
+        let _ = writeln!(out, "proved impossible: {}; {free} free of exceptions", texts.join(", "));
+    }
+    let _ = match verdict {
+        ExceptionVerdict::FreeProved => writeln!(out, "free of exceptions: proved"),
+        ExceptionVerdict::FreeSearched => {
+            writeln!(out, "free of exceptions as far as searched, {} open", plural(operations.open, "operation"))
+        }
+        ExceptionVerdict::Exceptions => Ok(()),
+    };
 }
 
 /// The counts per exception, `: 1 invalid, 2 divide-by-zero`; empty without finds.
@@ -172,7 +192,11 @@ fn fold(exceptions: &Exceptions, out: &mut String) {
     }
     out.push('\n');
     for ((exception, function), (all, silent)) in &by_function {
-        let what = if *exception == Exception::Underflow { "underflow" } else { "inexact result" };
+        let what = match exception {
+            Exception::Underflow => "underflow",
+            Exception::Subnormal => "subnormal sum",
+            _ => "inexact result",
+        };
         let _ = writeln!(out, "{} in {function}, {silent} not shown by the result", plural(*all, what));
     }
     let _ = writeln!(out, "  --underflow lists them; {} has all", files::JSON);
@@ -193,7 +217,7 @@ mod tests {
     use super::*;
     use crate::{
         example,
-        exceptions::{Confirmation, example::find},
+        exceptions::{Confirmation, Operations, example::find},
     };
 
     fn precise(operation: &str, results: &[&str]) -> Precise {
@@ -251,6 +275,25 @@ mod tests {
         let all = text(&report(), Path::new("out"), true);
         assert_eq!(all.matches("\nUNDERFLOW  ").count(), 2, "{all}");
         assert!(!all.contains("--underflow"), "{all}");
+    }
+
+    #[test]
+    fn what_is_proved_follows_the_counts() {
+        let mut report = report();
+        let mut none = Exceptions::new(3, &[(Exception::Overflow, 3)], Vec::new(), 0, "f");
+        none.note_proved(|_| 2);
+        report.exceptions = Some(none);
+        let of = |report: &mut Report, proved_free| {
+            let operations = Operations::new(3, 0, proved_free);
+            (report.operations, report.verdict) = (Some(operations), Some(operations.verdict()));
+            text(report, Path::new("out"), false).lines().skip(1).take(2).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(
+            of(&mut report, 2),
+            "proved impossible: 2 of 3 overflow; 2 operations free of exceptions\n\
+             free of exceptions as far as searched, 1 operation open"
+        );
+        assert!(of(&mut report, 3).ends_with("3 operations free of exceptions\nfree of exceptions: proved"));
     }
 
     #[test]

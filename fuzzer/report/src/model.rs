@@ -12,7 +12,7 @@ use super::{
     arg::{Arg, Operand},
     criterion_goals::CriterionGoal,
     decisions::{Criterion, Decision, UncoveredLine},
-    exceptions::Exceptions,
+    exceptions::{ExceptionVerdict, Exceptions, Operations},
     mutation::Mutation,
     proof::{Code, Proof},
     requirements::Requirement,
@@ -121,6 +121,12 @@ pub struct Report {
     /// Details of floating-point exceptions; only in campaigns that search for them, after they have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
+    /// Whether the function is free of floating-point exceptions; only together with `exceptions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ExceptionVerdict>,
+    /// The operations by what is known about their exceptions; only together with `exceptions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Operations>,
     /// The counts of each criterion of `--criterion`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Criterion>,
@@ -369,7 +375,8 @@ impl Site {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Branch {
     /// `true`, `false`, `default`, or the case values of a switch destination (`case 1, 2`); `below`, `equal` or
-    /// `above` for a comparison; `overflow`, `underflow`, `divide-by-zero`, `invalid` or `inexact` for an operation.
+    /// `above` for a comparison; `overflow`, `underflow`, `subnormal`, `divide-by-zero`, `invalid` or `inexact` for an
+    /// operation.
     pub outcome: String,
     /// Its state.
     pub status: Status,

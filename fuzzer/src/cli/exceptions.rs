@@ -11,6 +11,7 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::saturation::Goals;
 use penfuzz_error::{Error, at};
+use penfuzz_prove::{Limits, solver};
 use penfuzz_questions::exceptions;
 use penfuzz_report::{exceptions_text, json};
 use penfuzz_system::{
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long)]
     inexact: bool,
 
-    /// List every underflow and inexact result instead of one line per function.
+    /// List every underflow, subnormal sum and inexact result instead of one line per function.
     #[arg(long)]
     underflow: bool,
 }
@@ -49,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     if classify(target)? == TargetKind::Linked {
         expect_operations(target)?;
     }
-    let mut done = fuzz::campaign(&args.fuzz, goals)?;
+    let mut done = fuzz::campaign_within(&with_time_for_proofs(&args.fuzz), goals, args.fuzz.max_time)?;
     // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
     update(&done.dir, &mut done.report, |report| exceptions::complete(&done.dir, &campaign, report))?;
@@ -59,6 +60,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         console::out(&exceptions_text::text(&done.report, &done.dir, args.underflow));
     }
     fuzz::outcome(&args.fuzz, &done)
+}
+
+/// Time of all solvers if the user gives no time limit.
+const PROOF_TIME: Duration = Duration::from_secs(10);
+/// The share of it for one solver and one query.
+const QUERIES: u32 = 3;
+
+/// The options of the campaign with half of the time limit for the search. The other half is for solvers, which examine
+/// every exception that the search does not find. Without solvers the search gets all of it.
+fn with_time_for_proofs(args: &fuzz::Args) -> fuzz::Args {
+    let mut fuzz = args.clone();
+    if fuzz.proofs.are_wanted() && solver::is_there() {
+        let all = args.max_time.map_or(PROOF_TIME, |limit| limit / 2);
+        fuzz.max_time = args.max_time.map(|limit| limit / 2);
+        fuzz.proofs.limits = Some(Limits { each: all / QUERIES, all, closed_world: false });
+    }
+    fuzz
 }
 
 /// Time limit for loading a target, including its constructors.

@@ -214,7 +214,7 @@ impl ProofArgs {
 
     fn to_options(&self, goals: Goals) -> Proofs {
         match self.limits {
-            _ if !goals.include_branches() || self.no_prove => Proofs::Off,
+            _ if !goals.have_proofs() || self.no_prove => Proofs::Off,
             Some(limits) => Proofs::Within(limits),
             None => Proofs::Brief,
         }
@@ -315,6 +315,11 @@ pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
 /// Runs a campaign that searches for `goals`.
 pub(super) fn campaign(args: &Args, goals: Goals) -> Result<Finished, Error> {
     run_campaign(args, goals, args.max_time)
+}
+
+/// As [`campaign`], but the limit of the whole command is another one than that of the search.
+pub(super) fn campaign_within(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Finished, Error> {
+    run_campaign(args, goals, limit)
 }
 
 /// As [`campaign`]. The time limit is that of the campaign only: the command goes on after it.

@@ -6,7 +6,7 @@ use penfuzz_campaign::{Options, Proofs, models};
 use penfuzz_directory::output::{manifest, reports::update, trust::Trusted};
 use penfuzz_error::Error;
 use penfuzz_prove::{self as prove, Limits, solver};
-use penfuzz_questions::paths;
+use penfuzz_questions::{exceptions, paths};
 use penfuzz_report::{
     Branch, Report, Site,
     criterion::Criterion,
@@ -111,6 +111,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let has_gone_on = !args.no_exhaust && exhaust(&dir, args, &mut report)?;
     if (is_campaign && args.exclusions.is_none()) || has_gone_on {
         prove_criteria(&dir, args.trust.trust, limits, &mut report)?;
+    }
+    if report.goals.are_exceptions() {
+        let campaign = Trusted::read(&dir, args.trust.trust)?;
+        update(&dir, &mut report, |report| exceptions::complete(&dir, &campaign, report))?;
     }
     if let Some(tool) = args.exclusions {
         exclude(&report, &dir, tool);

@@ -129,7 +129,7 @@ fn arguments(suite: &Suite, directory: &Path, passed: &ForwardedOptions, target:
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
     let format = passed.test_format.or(suite.test_format);
     all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.name()))));
-    all.extend((!passed.prove && !passed.exceptions).then(|| "--no-prove".into()));
+    all.extend((!passed.prove).then(|| "--no-prove".into()));
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all
 }

@@ -10,7 +10,7 @@ use std::{
 use penfuzz_error::{Error, context::Result};
 use penfuzz_report::{
     Exception, Report,
-    exceptions::{AvoidabilityCounts, Confirmed, Count},
+    exceptions::{AvoidabilityCounts, Confirmed, Count, ExceptionVerdict, Operations},
     format::{count, seconds},
     json,
 };
@@ -40,6 +40,34 @@ pub struct Table {
     pub failed: Vec<String>,
     /// Sums over `targets`, one entry per exception, worst first.
     pub totals: Vec<Total>,
+    /// The number of functions per verdict.
+    #[serde(default)]
+    pub verdicts: Verdicts,
+    /// Sums of the operations over all functions under test. An operation that several of them reach counts once per
+    /// function.
+    #[serde(default)]
+    pub operations: Operations,
+}
+
+/// The number of functions per verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Proved free of exceptions.
+    pub free_proved: usize,
+    /// Without a find.
+    pub free_searched: usize,
+    /// With a find.
+    pub exceptions: usize,
+}
+
+impl Verdicts {
+    fn add(&mut self, verdict: ExceptionVerdict) {
+        *match verdict {
+            ExceptionVerdict::FreeProved => &mut self.free_proved,
+            ExceptionVerdict::FreeSearched => &mut self.free_searched,
+            ExceptionVerdict::Exceptions => &mut self.exceptions,
+        } += 1;
+    }
 }
 
 /// The exceptions of one target.
@@ -53,6 +81,12 @@ pub struct Row {
     pub operations: usize,
     /// Operations that raise an exception for some input.
     pub raising: usize,
+    /// Operations that are proved free of exceptions.
+    #[serde(default)]
+    pub proved_free: usize,
+    /// Whether the function is free of exceptions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ExceptionVerdict>,
     /// Counts per exception, worst first.
     pub counts: Vec<Count>,
     /// Search time in seconds.
@@ -79,7 +113,10 @@ pub struct Total {
     pub confirmed: usize,
     /// Confirmed pairs that the replay located: at the operation, at its line, or by its operand.
     pub located: usize,
-    /// Verdicts on overflow and underflow, if any of them was recomputed in high precision.
+    /// Pairs of a function under test and a site that are proved impossible.
+    #[serde(default)]
+    pub proved: usize,
+    /// Verdicts on overflow, underflow and subnormal sums, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<AvoidabilityCounts>,
 }
@@ -106,6 +143,8 @@ impl Table {
             targets: Vec::new(),
             failed: run.targets.iter().filter(|r| r.error.is_some()).map(|r| r.name.clone()).collect(),
             totals: Vec::new(),
+            verdicts: Verdicts::default(),
+            operations: Operations::default(),
         };
         let mut sums = Sums::default();
         for row in run.targets.iter().filter(|r| r.error.is_none()) {
@@ -125,16 +164,23 @@ impl Table {
             function: report.function.clone(),
             operations: all.operations,
             raising: all.raising,
+            proved_free: report.operations.map_or(0, |o| o.proved_free),
+            verdict: report.verdict,
             counts: all.counts.clone(),
             seconds: report.seconds,
             evaluations: report.evaluations,
         });
+        if let Some((operations, verdict)) = report.operations.zip(report.verdict) {
+            self.operations = self.operations + operations;
+            self.verdicts.add(verdict);
+        }
         for count in &all.counts {
             let (total, _) = sums.of(count.exception);
             total.pairs += count.pairs;
             total.own += count.own;
             total.silent += count.silent;
             total.confirmed += count.confirmed;
+            total.proved += count.proved;
             total.judged = AvoidabilityCounts::sum(total.judged, count.judged);
         }
         for find in &all.finds {
@@ -183,6 +229,24 @@ impl Table {
         out
     }
 
+    /// Writes the verdicts, and what is proved, if anything is.
+    fn proved(&self, out: &mut String) {
+        let Verdicts { free_proved, free_searched, exceptions } = self.verdicts;
+        let Operations { total, found, proved_free, open } = self.operations;
+        let proved = self.totals.iter().filter(|t| t.proved > 0);
+        let proved: Vec<_> = proved.map(|t| format!("{} {}", t.proved, t.exception.name())).collect();
+        if proved.is_empty() && free_proved == 0 {
+            return;
+        }
+        let _ = writeln!(
+            out,
+            "functions: {free_proved} proved free, {free_searched} without a find, {exceptions} with exceptions\n\
+             operations: {proved_free} of {total} proved free, {found} with exceptions, {open} open\n\
+             proved impossible: {}",
+            proved.join(", ")
+        );
+    }
+
     fn sums(&self, out: &mut String) {
         let without = self.targets.iter().filter(|r| r.raising == 0).count();
         let evaluations = self.targets.iter().map(|r| r.evaluations).sum();
@@ -207,6 +271,7 @@ impl Table {
                 t.pairs, t.own, t.distinct, t.silent, t.confirmed, t.located
             );
         }
+        self.proved(out);
         for t in &self.totals {
             if let Some(j) = t.judged {
                 let name = t.exception.name();
@@ -224,8 +289,14 @@ impl Table {
 }
 
 /// The columns of the table. `exceptions.json` also has inexact results.
-const LISTED: [Exception; 5] =
-    [Exception::Invalid, Exception::DivideByZero, Exception::Overflow, Exception::Conversion, Exception::Underflow];
+const LISTED: [Exception; 6] = [
+    Exception::Invalid,
+    Exception::DivideByZero,
+    Exception::Overflow,
+    Exception::Conversion,
+    Exception::Underflow,
+    Exception::Subnormal,
+];
 
 type Place = (String, String, String);
 
@@ -240,8 +311,17 @@ impl Sums {
 
     fn of(&mut self, exception: Exception) -> &mut (Total, BTreeSet<Place>) {
         self.0.entry(exception).or_insert_with(|| {
-            let none =
-                Total { exception, pairs: 0, own: 0, distinct: 0, silent: 0, confirmed: 0, located: 0, judged: None };
+            let none = Total {
+                exception,
+                pairs: 0,
+                own: 0,
+                distinct: 0,
+                silent: 0,
+                confirmed: 0,
+                located: 0,
+                proved: 0,
+                judged: None,
+            };
             (none, BTreeSet::new())
         })
     }
@@ -263,6 +343,8 @@ mod tests {
             targets: Vec::new(),
             failed: Vec::new(),
             totals: Vec::new(),
+            verdicts: Verdicts::default(),
+            operations: Operations::default(),
         }
     }
 
@@ -273,6 +355,8 @@ mod tests {
     fn report(function: &str, finds: Vec<Find>) -> Report {
         let mut report = example::report();
         report.function = function.to_owned();
+        let operations = Operations::new(4, finds.len(), 2);
+        (report.operations, report.verdict) = (Some(operations), Some(operations.verdict()));
         report.exceptions = Some(Exceptions::new(4, &[(Exception::Overflow, 3)], finds, 1, function));
         report
     }
@@ -285,6 +369,23 @@ mod tests {
         }
         let (total, sites) = &sums.0[&Exception::Overflow];
         assert_eq!((total.pairs, total.own, sites.len()), (2, 1, 1), "pairs, in its own function, sites");
+    }
+
+    #[test]
+    fn operations_and_verdicts_are_summed() {
+        let (mut table, mut sums) = (table(), Sums::default());
+        let mut free = report("g", Vec::new());
+        free.exceptions.as_mut().expect("exceptions").note_proved(|_| 3);
+        let all = Operations::new(2, 0, 2);
+        (free.operations, free.verdict) = (Some(all), Some(all.verdict()));
+        for (function, report) in [("f", report("f", vec![overflow()])), ("g", free)] {
+            table.add(function, &report, &mut sums);
+        }
+        table.totals = sums.totals();
+        let expected = "functions: 1 proved free, 0 without a find, 1 with exceptions\n\
+                        operations: 4 of 6 proved free, 1 with exceptions, 1 open\n\
+                        proved impossible: 3 overflow\n";
+        assert!(table.text().contains(expected), "{}", table.text());
     }
 
     #[test]

@@ -153,6 +153,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         undefined: state::undefined(evaluator.target(), &function),
         provided: environment::provided(evaluator.target()).into_iter().collect(),
         exceptions: None,
+        verdict: None,
+        operations: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),

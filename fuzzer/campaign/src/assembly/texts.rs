@@ -1,6 +1,6 @@
 //! Names of sites, outcomes and units in a report, in terms of the source.
 
-use penfuzz_abi::site_kind;
+use penfuzz_abi::{exception, site_kind};
 use penfuzz_target::program::Site;
 
 pub(super) fn kind_text(kind: u8) -> &'static str {
@@ -20,6 +20,7 @@ pub fn outcome_text(site: &Site, k: usize) -> String {
     match site.kind {
         site_kind::SWITCH => {}
         site_kind::COMPARISON => return ["below", "equal", "above"][k].to_owned(),
+        site_kind::OPERATION if k == exception::UNDERFLOW && site.is_sum() => return "subnormal".to_owned(),
         site_kind::OPERATION => {
             return ["overflow", "underflow", "divide-by-zero", "invalid", "inexact"][k].to_owned();
         }

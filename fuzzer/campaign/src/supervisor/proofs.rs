@@ -31,7 +31,7 @@ pub(super) fn with_solver_pauses(options: &Options) -> Cow<'_, Options> {
     let is_alone = !options.run.farm.is_needed() && options.run.sync.is_empty();
     let pauses = is_alone
         && options.run.proofs == Proofs::Brief
-        && options.settings.goals.include_branches()
+        && options.settings.goals.have_proofs()
         && options.run.max_evals.is_none()
         && prove::solver::is_there();
     let mut options = Cow::Borrowed(options);

@@ -64,6 +64,8 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         branches: Branches::default(),
         source_hashes: BTreeMap::new(),
         exceptions: None,
+        verdict: None,
+        operations: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),

@@ -40,7 +40,7 @@ pub struct ExtraGoals {
     pub decisions: bool,
     /// Boundary values of comparisons.
     pub boundaries: bool,
-    /// Floating-point exceptions of operations, except inexact results.
+    /// Floating-point exceptions of operations, except inexact results and subnormal sums.
     pub exceptions: bool,
 }
 
@@ -49,8 +49,14 @@ impl ExtraGoals {
     fn requests(self, site: &Site, k: usize) -> bool {
         self.decisions && site.decision.is_some()
             || self.boundaries && Goals::Boundaries.requests(site, k)
-            || self.exceptions && Goals::Exceptions.requests(site, k)
+            || self.exceptions && Goals::Exceptions.requests(site, k) && !is_subnormal_sum(site, k)
     }
+}
+
+/// Whether branch `k` stands for a subnormal result of an addition or subtraction. It is exact, so it is no exception of
+/// IEEE 754, and no goal of the criterion `exceptions`.
+fn is_subnormal_sum(site: &Site, k: usize) -> bool {
+    site.is_sum() && k == exception::UNDERFLOW
 }
 
 /// The kind of goals of a campaign.
@@ -66,9 +72,9 @@ pub enum Goals {
     Criteria(ExtraGoals),
     /// Boundary values of comparisons (ME, Sect. 4.4.2).
     Boundaries,
-    /// Floating-point exceptions of operations, except inexact results.
+    /// Floating-point exceptions of operations, except inexact results; and subnormal sums.
     Exceptions,
-    /// Floating-point exceptions of operations, with inexact results.
+    /// The same, with inexact results.
     InexactToo,
     /// Infected mutants: inputs for which a mutant computes another value at its point than the original.
     Mutants,
@@ -85,6 +91,12 @@ impl Goals {
     #[must_use]
     pub fn include_branches(self) -> bool {
         matches!(self, Self::Branches | Self::Decisions | Self::Criteria(_))
+    }
+
+    /// Whether solvers can prove the goals of a campaign to be unreachable.
+    #[must_use]
+    pub fn have_proofs(self) -> bool {
+        self.include_branches() || self.are_exceptions()
     }
 
     /// Whether some goals belong to decisions, which only targets compiled with `-fpen-decisions` have.

@@ -8,7 +8,7 @@
 use penfuzz_abi::Traced;
 use penfuzz_executor::Evaluator;
 use penfuzz_mutators::view::Kind;
-use penfuzz_report::{Exception, exceptions::Precise};
+use penfuzz_report::exceptions::Precise;
 use rug::Float;
 
 use super::{job, precise::Machine, shown};
@@ -22,11 +22,11 @@ const ALL_STEPS: usize = 2_000_000;
 pub type Judgement = (Option<bool>, Precise);
 
 /// Runs the input of an observed job again and judges its exception. `jobs` is the number of all jobs. Returns `None`
-/// for exceptions other than overflow and underflow, and if the run does not return, is too long, or does not raise the
+/// for exceptions other than overflow, underflow and subnormal sums, and if the run does not return, is too long, or does not raise the
 /// exception again.
 #[must_use]
 pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, jobs: usize) -> Option<Judgement> {
-    let (values, _) = of.seen.filter(|_| matches!(found.exception, Exception::Overflow | Exception::Underflow))?;
+    let (values, _) = of.seen.filter(|_| found.exception.leaves_range())?;
     of.output.as_ref()?;
     let steps = evaluator.trace(&of.bytes, STEPS.min(ALL_STEPS / jobs.max(1)))?;
     let target = evaluator.target();

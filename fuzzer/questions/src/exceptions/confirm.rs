@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, path::Path};
 
-use penfuzz_abi::exception;
+use penfuzz_abi::{exception, operation};
 use penfuzz_directory::replay::session::{ReplaySession, silence};
 use penfuzz_executor::{
     evaluator::RunStatus,
@@ -55,15 +55,16 @@ pub fn confirm(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed])
         .collect()
 }
 
-/// The hardware flag of an exception.
-fn flag_of(exception: Exception) -> usize {
-    match exception {
+/// The hardware flag of an exception; `None` if it has none.
+fn flag_of(exception: Exception) -> Option<usize> {
+    Some(match exception {
+        Exception::Subnormal => return None,
         Exception::Overflow => exception::OVERFLOW,
         Exception::Underflow => exception::UNDERFLOW,
         Exception::DivideByZero => exception::DIVIDE_BY_ZERO,
         Exception::Invalid | Exception::Conversion => exception::INVALID,
         Exception::Inexact => exception::INEXACT,
-    }
+    })
 }
 
 fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -> Vec<Option<Witness>> {
@@ -94,7 +95,7 @@ fn witnesses(session: &mut ReplaySession, jobs: &[Job], observed: &[Observed]) -
 
 /// Replays one job, in the child.
 fn replay(session: &mut ReplaySession, job: &Job, bytes: &[u8]) -> Witness {
-    let flag = flag_of(job.exception);
+    let Some(flag) = flag_of(job.exception) else { return Witness { returned: true, ..Witness::default() } };
     let (ran, Trapped { raised, .. }) = session.evaluator.run_trapped(bytes, None);
     let (_, traps) = session.evaluator.run_trapped(bytes, Some(flag));
     Witness {
@@ -127,7 +128,8 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
         let exact = same_line.any(|at| at.column == site.column);
         return by(if exact { Confirmed::Site } else { Confirmed::Line });
     }
-    if let Some(reason) = by_value(site, job, observed) {
+    let by_value = by_operand(site, job, observed).or_else(|| by_sum(site, job, observed));
+    if let Some(reason) = by_value {
         return Confirmation { by: Confirmed::Value, reason };
     }
     if witness.flag || !witness.places.is_empty() {
@@ -143,13 +145,27 @@ fn judge(site: &Site, job: &Job, observed: &Observed, witness: &Witness, map: &m
 }
 
 /// A reason, if the operand is outside the range of the integer type that it is converted to.
-fn by_value(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
+fn by_operand(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
     let (bits, signed) = conversion::integer_type(site)?;
     let x = f64::from_bits(observed.seen?.0[0]);
     (job.exception == Exception::Conversion && conversion::is_out_of_range(x, bits, signed)).then(|| {
         "the operand lies outside the range; the machine converts by way of a wider type, which raises no flag"
             .to_owned()
     })
+}
+
+/// A reason, if the sum or difference of the operands is subnormal, and is the recorded result.
+fn by_sum(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
+    let (values, _) = observed.seen.filter(|_| job.exception == Exception::Subnormal)?;
+    let [a, b, _, result] = values.map(f64::from_bits);
+    let b = if site.operation == operation::SUBTRACT { -b } else { b };
+    // The operands of a float operation are floats, so these conversions are exact.
+    let is_subnormal = match site.width {
+        32 => (a as f32 + b as f32).is_subnormal() && f64::from(a as f32 + b as f32) == result,
+        _ => (a + b).is_subnormal() && a + b == result,
+    };
+    is_subnormal
+        .then(|| "the result of its operands is subnormal; it is exact, so the machine raises no flag".to_owned())
 }
 
 fn elsewhere(places: &[SourcePosition], witness: &Witness) -> String {

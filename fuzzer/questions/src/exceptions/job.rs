@@ -46,6 +46,7 @@ pub struct Observed {
 pub fn class(site: &Site, k: usize) -> Exception {
     match k {
         exception::OVERFLOW => Exception::Overflow,
+        exception::UNDERFLOW if site.is_sum() => Exception::Subnormal,
         exception::UNDERFLOW => Exception::Underflow,
         exception::DIVIDE_BY_ZERO => Exception::DivideByZero,
         exception::INEXACT => Exception::Inexact,

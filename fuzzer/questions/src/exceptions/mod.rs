@@ -13,6 +13,7 @@ pub mod confirm;
 pub mod conversion;
 pub mod job;
 mod precise;
+mod proved;
 pub mod shown;
 pub mod work;
 
@@ -23,7 +24,7 @@ use penfuzz_directory::{output::trust::Trusted, rendering::arguments::arguments,
 use penfuzz_error::{Error, at};
 use penfuzz_report::{
     Arg, Exception, Exceptions, Find, Report, ResultEvidence,
-    exceptions::{Confirmation, Number},
+    exceptions::{Confirmation, Number, Operations},
     literal,
 };
 use penfuzz_system::files::foreign;
@@ -38,7 +39,10 @@ pub use self::job::class;
 /// # Errors
 /// As [`examine`].
 pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report) -> Result<(), Error> {
-    report.exceptions = Some(examine(dir, campaign, report)?);
+    let exceptions = examine(dir, campaign, report)?;
+    let operations = Operations::new(exceptions.operations, exceptions.raising, proved::free(report));
+    (report.verdict, report.operations) = (Some(operations.verdict()), Some(operations));
+    report.exceptions = Some(exceptions);
     Ok(())
 }
 
@@ -69,7 +73,9 @@ pub fn examine(dir: &Path, campaign: &Trusted, report: &Report) -> Result<Except
     });
     let mut raising: Vec<usize> = jobs.iter().map(|j| target.site_of(j.branch)).collect();
     raising.dedup();
-    Ok(Exceptions::new(operations().count(), &possible, finds, raising.len(), &report.function))
+    let mut all = Exceptions::new(operations().count(), &possible, finds, raising.len(), &report.function);
+    all.note_proved(|exception| proved::of(report, exception));
+    Ok(all)
 }
 
 /// Returns true if the target has operation sites, that is, if it was compiled with `-fpen-exceptions`.

@@ -62,7 +62,8 @@ fn values<'a>(function: &'a Function, cells: &[u128]) -> Vec<Value<'a>> {
 #[must_use]
 pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Exception) -> ResultEvidence {
     let was_put_in = |o: &Arg| args.iter().any(|a| o.name.strip_prefix('*') == Some(&a.name) && a.bits == o.bits);
-    let value = output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|x| is_sign_of(x, exception)));
+    let value =
+        output.iter().find(|o| !was_put_in(o) && value_of(o).is_some_and(|(kind, x)| is_sign_of(kind, x, exception)));
     if let Some(value) = value {
         return ResultEvidence::Value { place: value.name.clone(), value: value.decimal.clone() };
     }
@@ -75,13 +76,13 @@ pub fn shown(function: &Function, args: &[Arg], output: &[Arg], exception: Excep
     }
 }
 
-/// The value of a floating-point number; `None` for other kinds.
-fn value_of(arg: &Arg) -> Option<f64> {
+/// The type and value of a floating-point number; `None` for other kinds.
+fn value_of(arg: &Arg) -> Option<(Kind, f64)> {
     let bits = u64::from_str_radix(arg.bits.strip_prefix("0x")?, 16).ok()?;
     match arg.bits.len() {
         // Tell the type by the number of digits, since C has many names for types.
-        18 if is_float(arg) => Some(f64::from_bits(bits)),
-        10 if is_float(arg) => Some(f64::from(f32::from_bits(bits as u32))),
+        18 if is_float(arg) => Some((Kind::F64, f64::from_bits(bits))),
+        10 if is_float(arg) => Some((Kind::F32, f64::from(f32::from_bits(bits as u32)))),
         _ => None,
     }
 }
@@ -92,11 +93,19 @@ fn is_float(arg: &Arg) -> bool {
     !arg.decimal.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
+/// Returns true for subnormal numbers of the type. An integer in a structure, read as a double, is none.
+fn is_subnormal(kind: Kind, x: f64) -> bool {
+    match kind {
+        Kind::F32 => (x as f32).is_subnormal(),
+        _ => x.is_subnormal() && x.to_bits() & !(1 << 63) > u64::from(u32::MAX),
+    }
+}
+
 /// Returns true if the value can result from the exception.
-fn is_sign_of(x: f64, exception: Exception) -> bool {
+fn is_sign_of(kind: Kind, x: f64, exception: Exception) -> bool {
     match exception {
-        // An integer in a structure, read as a double, is subnormal. It does not show an underflow.
-        Exception::Underflow => x == 0.0 || (x.is_subnormal() && x.to_bits() & !(1 << 63) > u64::from(u32::MAX)),
+        Exception::Underflow => x == 0.0 || is_subnormal(kind, x),
+        Exception::Subnormal => is_subnormal(kind, x),
         _ => !x.is_finite(),
     }
 }
@@ -141,6 +150,15 @@ mod tests {
     fn a_code_of_an_int_function_with_outputs_is_a_status() {
         let code = |c| shows(Some(Kind::I32), [c, cell(1.0)], Exception::Overflow);
         assert_eq!((code(16), code(0)), (ResultEvidence::Status(16), ResultEvidence::Nowhere));
+    }
+
+    #[test]
+    fn a_subnormal_float_shows_a_subnormal_sum() {
+        let cells = [u128::from(1e-40f32.to_bits()), cell(1.0)];
+        let shown = shows(Some(Kind::F32), cells, Exception::Subnormal);
+        assert!(matches!(&shown, ResultEvidence::Value { place, .. } if place == "returned"), "{shown:?}");
+        let cells = [u128::from(1e-30f32.to_bits()), cell(1.0)];
+        assert_eq!(shows(Some(Kind::F32), cells, Exception::Subnormal), ResultEvidence::Nowhere, "a normal float");
     }
 
     #[test]

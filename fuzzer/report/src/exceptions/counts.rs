@@ -19,7 +19,10 @@ pub struct Count {
     pub silent: usize,
     /// Pairs that a replay without hooks confirmed, to any degree.
     pub confirmed: usize,
-    /// For overflow and underflow, if any of them was recomputed in high precision.
+    /// Sites at which two solvers have proved that no input raises it.
+    #[serde(default)]
+    pub proved: usize,
+    /// For overflow, underflow and subnormal sums, if any of them was recomputed in high precision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<AvoidabilityCounts>,
 }
@@ -76,11 +79,19 @@ impl Exceptions {
                 own: all().filter(|f| f.function == of).count(),
                 silent: all().filter(|f| f.is_silent()).count(),
                 confirmed: all().filter(|f| f.confirmed.by != Confirmed::No).count(),
+                proved: 0,
                 judged: AvoidabilityCounts::of(&all().collect::<Vec<_>>()),
             }
         };
         let counts = possible.iter().filter(|(_, sites)| *sites > 0).map(count).collect();
         Self { operations, raising, counts, finds }
+    }
+
+    /// Adds the number of sites that are proved not to raise an exception.
+    pub fn note_proved(&mut self, number: impl Fn(Exception) -> usize) {
+        for count in &mut self.counts {
+            count.proved = number(count.exception);
+        }
     }
 
     /// Number of all pairs.
@@ -113,6 +124,7 @@ mod tests {
             own: 0,
             silent: 0,
             confirmed: 0,
+            proved: 0,
             judged: None,
         };
         let overflow =

@@ -7,6 +7,7 @@
 mod counts;
 pub mod example;
 mod order;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use super::arg::Arg;
 
 pub use counts::{AvoidabilityCounts, Count};
 pub use order::{places, sort};
+pub use verdict::{ExceptionVerdict, Operations};
 
 /// The exceptions that were found, and counts of the operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,14 +44,24 @@ pub enum Exception {
     Conversion,
     /// The result is subnormal or zero, and inexact.
     Underflow,
+    /// A sum or difference is subnormal. It is exact, so IEEE 754 raises no flag. Ariadne counts it as an underflow
+    /// (Barr et al., POPL 2013), because its magnitude is between 0 and the least normal number.
+    Subnormal,
     /// The result is rounded; searched for only on request.
     Inexact,
 }
 
 impl Exception {
     /// All, worst first.
-    pub const ALL: [Self; 6] =
-        [Self::Invalid, Self::DivideByZero, Self::Overflow, Self::Conversion, Self::Underflow, Self::Inexact];
+    pub const ALL: [Self; 7] = [
+        Self::Invalid,
+        Self::DivideByZero,
+        Self::Overflow,
+        Self::Conversion,
+        Self::Underflow,
+        Self::Subnormal,
+        Self::Inexact,
+    ];
 
     /// The name in reports.
     #[must_use]
@@ -60,8 +72,16 @@ impl Exception {
             Self::Overflow => "overflow",
             Self::Conversion => "conversion",
             Self::Underflow => "underflow",
+            Self::Subnormal => "subnormal",
             Self::Inexact => "inexact",
         }
+    }
+
+    /// Returns whether the result of the operation leaves the normal range of its type. Then more precision, with a wider
+    /// range, may avoid the exception.
+    #[must_use]
+    pub fn leaves_range(self) -> bool {
+        matches!(self, Self::Overflow | Self::Underflow | Self::Subnormal)
     }
 
     /// Returns whether it is so frequent that texts list it only with `--underflow`.
@@ -104,8 +124,8 @@ pub struct Find {
     pub shown: ResultEvidence,
     /// The confirmation by a second run without hooks.
     pub confirmed: Confirmation,
-    /// Whether the same computation stays in range with more precision (overflow and underflow only); `None` if it was
-    /// not recomputed.
+    /// Whether the same computation stays in range with more precision (overflow, underflow and subnormal sums only);
+    /// `None` if it was not recomputed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avoidable: Option<bool>,
     /// The values of the high-precision computation, if there was one.

@@ -18,7 +18,7 @@ struct Rule {
 /// The rule for branches that no input takes.
 pub const UNREACHED: &str = "unreached-branch";
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     Rule {
         id: "crash",
         name: "Crash",
@@ -76,6 +76,14 @@ const RULES: [Rule; 9] = [
         help: "The result has fewer significant digits than its type, or none. This is often harmless.",
     },
     Rule {
+        id: "exception-subnormal",
+        name: "SubnormalSum",
+        level: "note",
+        short: "The result of an addition or subtraction is subnormal",
+        help: "The result is exact, but has fewer significant digits than its type: what is computed from it may be \
+               inaccurate. This is often harmless.",
+    },
+    Rule {
         id: "exception-inexact",
         name: "Inexact",
         level: "note",
@@ -127,6 +135,7 @@ pub fn of_exception(exception: Exception) -> &'static str {
         Exception::Overflow => "exception-overflow",
         Exception::Conversion => "exception-conversion",
         Exception::Underflow => "exception-underflow",
+        Exception::Subnormal => "exception-subnormal",
         Exception::Inexact => "exception-inexact",
     }
 }

@@ -84,6 +84,13 @@ impl Site {
         self.is_assumption() && k < 30 && self.assumption >> k & 1 == 1
     }
 
+    /// Is it an addition or subtraction of floats? Its result is exact if it is subnormal, so its branch
+    /// [`abi::exception::UNDERFLOW`] raises no flag.
+    #[must_use]
+    pub const fn is_sum(&self) -> bool {
+        matches!(self.operation, abi::operation::ADD | abi::operation::SUBTRACT)
+    }
+
     /// The numbers of its branches.
     #[must_use]
     pub fn branches(&self) -> core::ops::Range<usize> {
