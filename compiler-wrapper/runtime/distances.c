@@ -40,11 +40,12 @@ static uint64_t sum(uint64_t a, uint64_t b) {
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* The epsilon of CoverMe, Def. 4.1: the distance of a strict comparison whose operands are equal. */
-#define EPSILON 1e-6
-
-/* The smallest distance of a branch that is not taken. */
-static uint64_t least_distance(void) { return __pen_state.metric == PEN_SQUARED ? as_bits(EPSILON) : 1; }
+/* The smallest distance of a branch that is not taken; in the metric PEN_SQUARED the epsilon of CoverMe, Def. 4.1, or
+ * the smallest double if that is 0. */
+static uint64_t least_distance(void) {
+  if (__pen_state.metric != PEN_SQUARED) return 1;
+  return __pen_state.epsilon > 0 ? as_bits(__pen_state.epsilon) : 1;
+}
 
 static struct pen_pair swapped(struct pen_pair p) { return (struct pen_pair){p.to_false, p.to_true}; }
 

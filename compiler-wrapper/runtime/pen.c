@@ -20,7 +20,8 @@
 #define SLOW static ALL_REGISTERS_KEPT __attribute__((noinline, cold))
 #define WEAK_HIDDEN __attribute__((weak, visibility("hidden")))
 
-HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX};
+/* The initial epsilon is that of CoverMe, Def. 4.1. */
+HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX, .epsilon = 1e-6};
 
 /* The gate of the SanCov callbacks; 0 skips them. Each instrumented module has a weak definition, this is strong. */
 HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));

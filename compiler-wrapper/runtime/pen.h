@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 13u
+#define PEN_ABI_VERSION 14u
 
 /* The bits of an action byte. There is one byte per branch. The fuzzer writes it, the hook reads it.
  *
@@ -636,6 +636,8 @@ struct pen_state {
   uint32_t n_walks; /* evaluations of decisions interrupted by recursive ones; the fuzzer clears it before a run */
   uint32_t reach_infects; /* other than 0: a run that passes a mutation point takes the branches of all its mutants */
   const uint8_t *mutant; /* the action byte of the active mutant, whose site must be armed; null: the original runs */
+  double epsilon; /* in the metric PEN_SQUARED, the distance of a strict comparison whose operands are equal; finite and
+                     at least 0 */
 };
 
 /* The last step of a path if no site with PEN_STEP may be passed after it. */

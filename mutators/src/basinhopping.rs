@@ -214,6 +214,10 @@ impl RepresentingFunction for TrackMinimum<'_> {
     fn metric(&self) -> Metric {
         self.f.metric()
     }
+
+    fn end_iteration(&mut self) {
+        self.f.end_iteration();
+    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,10 @@ pub trait RepresentingFunction {
 
     /// The encoding of `r`; the same at every call.
     fn metric(&self) -> Metric;
+
+    /// A minimizer calls this after each iteration of its method, if it has any: Powell's after each round over its
+    /// directions. The default does nothing.
+    fn end_iteration(&mut self) {}
 }
 
 /// How the integer that [`RepresentingFunction::evaluate`] returns maps to a real number.

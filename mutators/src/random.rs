@@ -38,6 +38,40 @@ pub fn fill_uniform<R: Rand>(rng: &mut R, layout: &Layout, x: &mut [u8]) {
     }
 }
 
+/// A double as `floats()` of the Python library Hypothesis 3.0 draws it, from which CoverMe's public program takes its
+/// start points.
+///
+/// With probability 1/8 one of 16 special values or the negative of one, infinity and NaN among them; with probability
+/// 55/256 an integer below `2^64` in magnitude; else a uniformly distributed bit pattern. (From
+/// `hypothesis/searchstrategy/numbers.py`. Other versions of the library have other shares.)
+pub fn hypothesis_float<R: Rand>(rng: &mut R) -> f64 {
+    let special = [
+        0.0,
+        0.5,
+        1.0 / 3.0,
+        1e7,
+        1e-5,
+        f64::from(f32::MIN_POSITIVE),
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        f64::from(f32::MAX),
+        2f64.powi(53),
+        1.0 - 1e-5,
+        2.0 + 1e-5,
+        f64::from(f32::EPSILON),
+        f64::EPSILON,
+        f64::INFINITY,
+        f64::NAN,
+    ];
+    let bits = rng.next();
+    match rng.below_or_zero(256) {
+        way @ 0..32 => special[way / 2] * if way % 2 == 0 { 1.0 } else { -1.0 },
+        32..61 => -(bits as f64),
+        61..87 => bits as f64,
+        _ => f64::from_bits(bits),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use libafl_bolts::rands::StdRand;
@@ -59,6 +93,26 @@ mod tests {
         }
         // Mean magnitude of a uniform distribution over (-1, 1).
         assert!(sum.iter().all(|s| (s / 1000.0 - 0.5).abs() < 0.05), "{sum:?}");
+    }
+
+    #[test]
+    fn hypothesis_floats_are_special_whole_or_bits_in_their_shares() {
+        let mut rng = StdRand::with_seed(5);
+        let all: Vec<f64> = (0..25_600).map(|_| hypothesis_float(&mut rng)).collect();
+        let count = |is: &dyn Fn(f64) -> bool| all.iter().filter(|v| is(**v)).count();
+        // Means of 100 per special value of one sign; five standard deviations are 50.
+        for special in [0.5f64, 1e7, 2.0 + 1e-5] {
+            let n = count(&|v| v.abs() == special);
+            assert!((130..270).contains(&n), "{special}: {n}");
+        }
+        // Both zeros, which are equal.
+        assert!((130..270).contains(&count(&|v| v == 0.0)));
+        // 55 of 256 are integers, most of them from 2^60 on.
+        let whole = count(&|v| v.abs() > 2f64.powi(60) && v.abs() <= 2f64.powi(64));
+        assert!((4700..5700).contains(&whole), "{whole}");
+        // 169 of 256 are bit patterns; an eighth of those is below 2^-768.
+        let tiny = count(&|v| v != 0.0 && v.abs() < 2f64.powi(-768));
+        assert!((1900..2500).contains(&tiny), "{tiny}");
     }
 
     #[test]

@@ -58,6 +58,11 @@ fn paper() {
 }
 
 #[test]
+fn paper_as_run() {
+    repeats_on_both("paper-as-run");
+}
+
+#[test]
 fn structured() {
     repeats_on_both("structured");
 }
@@ -84,4 +89,23 @@ fn another_seed_is_another_search() {
             .exits(0);
     }
     assert_ne!(dir.files("1/queue"), dir.files("2/queue"), "seeds 1 and 2 keep other inputs");
+}
+
+#[test]
+fn other_constants_of_the_papers_algorithm_are_another_search() {
+    let dir = Dir::new();
+    let evaluations = |out: &str, options: &str| {
+        let options = format!("--seed 3 --no-prove -o {out} --json {options}");
+        let run = dir.penfuzz(&options).arg(quickstart("quadratic.c")).exits(0);
+        let report: Value = serde_json::from_str(&run.stdout).expect("--json prints JSON");
+        report["evaluations"].as_u64().expect("a count")
+    };
+    let run = evaluations("run", "--search paper-as-run --n-start 20");
+    for (out, constant) in [("step", "--paper-step 1"), ("hot", "--paper-temperature 1e300"), ("iter", "--n-iter 2")] {
+        assert_ne!(evaluations(out, &format!("--search paper-as-run --n-start 20 {constant}")), run, "{constant}");
+    }
+    assert!(evaluations("short", "--search paper-as-run --n-start 5") < run, "fewer start points");
+    let written = evaluations("written", "--search paper --n-start 20");
+    assert_ne!(evaluations("epsilon", "--search paper --n-start 20 --epsilon 5"), written);
+    dir.penfuzz("--search paper --epsilon=-1").arg(quickstart("quadratic.c")).exits(2).says("at least 0");
 }

@@ -261,6 +261,11 @@ fn with_the_papers_protocol_the_others_get_ten_times_its_time() {
     assert!((8.0..20.0).contains(&ratio), "{ratio}");
     let table = fs::read_to_string(dir.path("out/table.md")).expect("table.md");
     assert!(table.contains("Comparison with published figures") && table.contains("1.5"), "{table}");
+    assert!(table.contains("Lines, conditions, branches and calls"), "{table}");
+    let summary = fs::read_to_string(dir.path("out/summary.json")).expect("summary.json");
+    let summary: Value = serde_json::from_str(&summary).expect("JSON");
+    let lines = summary["tools"][0]["lines"].as_f64().expect("the share of lines");
+    assert!(lines > 0.0 && lines <= 100.0, "{lines}");
 }
 
 #[test]

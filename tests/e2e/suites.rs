@@ -42,6 +42,11 @@ fn a_suite_is_generated_run_and_judged() {
     };
     assert_eq!(row("root_e"), [6, 6, 6, 6], "the first condition reads what the structure holds before the call");
     assert_eq!(row("when_ready")[0], row("when_ready")[1], "the constructor of the setup has run");
+    let rows = suite["targets"].as_array().expect("targets");
+    let referee = &rows.iter().find(|t| t["name"] == "root_e").expect("root_e")["referee"];
+    assert_eq!(referee["conditions"], serde_json::json!({ "total": 6, "covered": 6 }), "{referee}");
+    assert_eq!(referee["lines"]["total"], referee["lines"]["covered"], "{referee}");
+    assert!(referee["calls"]["total"].is_u64(), "{referee}");
 }
 
 #[test]

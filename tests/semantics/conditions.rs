@@ -188,3 +188,29 @@ fn cxx_is_computed_as_written_without_optimization() {
 fn cxx_is_computed_as_written_with_optimization() {
     assert!(on_target_thread(|| check("conditions.cc", CXX, "-O2")) > 3);
 }
+
+/// CoverMe, Def. 4.1: the distance of a strict comparison of equal numbers is epsilon.
+#[test]
+fn epsilon_is_the_squared_distance_of_equal_numbers() {
+    on_target_thread(|| {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let text = "int less(double a, double b) { if (a < b) return 1; return 0; }\n";
+        let twin = Twin::of_text(directory.path(), "less.c", text, "-O2");
+        let function = twin.index_of("less");
+        let wanted = branch_number(&twin, function, 0, 0);
+        let mut evaluator = twin.evaluator(function);
+        evaluator.set_metric(metric::SQUARED, u64::MAX);
+        evaluator.arm(|b| if b == wanted { action::WANT } else { 0 });
+        let mut distance = |a: f64, epsilon: Option<f64>| {
+            if let Some(epsilon) = epsilon {
+                evaluator.set_epsilon(epsilon);
+            }
+            assert_eq!(evaluator.run(&[a.to_le_bytes(), 2f64.to_le_bytes()].concat()), RunStatus::Returned);
+            f64::from_bits(evaluator.r())
+        };
+        assert_eq!(distance(2.0, None).to_bits(), 1e-6f64.to_bits(), "the paper's value is the initial one");
+        assert_eq!(distance(5.0, Some(0.25)).to_bits(), 9.25f64.to_bits());
+        assert_eq!(distance(2.0, Some(0.0)).to_bits(), 1, "a branch that is not taken is not at distance 0");
+        assert_eq!(distance(1.0, Some(0.0)).to_bits(), 0);
+    });
+}

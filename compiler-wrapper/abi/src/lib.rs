@@ -33,7 +33,7 @@ pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -428,6 +428,9 @@ pub struct State {
     pub reach_infects: u32,
     /// The action byte of the enabled mutant, whose site must be armed; if null, the original runs.
     pub mutant: *const u8,
+    /// In the metric [`metric::SQUARED`], the distance of a strict comparison whose operands are equal; finite and at
+    /// least 0.
+    pub epsilon: f64,
 }
 
 /// Last step of a path: from here on, no site with [`action::STEP`] may be passed.

@@ -81,7 +81,8 @@ fn structures(layout: &mut Layout) {
         "taken" taken "is_improved" is_improved "near" near "measured" measured "n_measured" n_measured
         "n_allocated" n_allocated
         "compared" compared "n_compared" n_compared "compared_room" compared_room
-        "walks" walks "n_walks" n_walks "reach_infects" reach_infects "mutant" mutant);
+        "walks" walks "n_walks" n_walks "reach_infects" reach_infects "mutant" mutant
+        "epsilon" epsilon);
     structure!(layout, "pen_compared", Compared,
         "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,

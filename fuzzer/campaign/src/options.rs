@@ -53,10 +53,8 @@ pub struct RunOptions {
     pub search: SearchKind,
     /// Local minimizer; by default the search's own.
     pub minimizer: Option<String>,
-    /// `n_start` of Algorithm 1.
-    pub n_start: u32,
-    /// `n_iter` of Algorithm 1.
-    pub n_iter: u32,
+    /// The constants of `CoverMe`'s Algorithm 1, for the searches [`SearchKind::Paper`] and [`SearchKind::PaperAsRun`].
+    pub paper: paper::Parameters,
     /// Tolerance of the emitted tests: maximum distance, in floats, of a result from that of the campaign.
     pub ulp: u64,
     /// The format of the emitted tests.
@@ -92,8 +90,7 @@ impl Default for RunOptions {
             max_evals: None,
             search: SearchKind::Targeted,
             minimizer: None,
-            n_start: paper::N_START,
-            n_iter: paper::N_ITER,
+            paper: paper::Parameters::AS_WRITTEN,
             ulp: 0,
             test_format: TestFormat::default(),
             requirements: Vec::new(),

@@ -37,6 +37,10 @@ pub trait PenEvaluator {
     /// Sets the metric and the value of `r` before each run.
     fn set_metric(&mut self, metric: u32, r0: u64);
 
+    /// Sets the distance of a strict comparison whose operands are equal, finite and at least 0; only the metric
+    /// [`penfuzz_abi::metric::SQUARED`] uses it.
+    fn set_epsilon(&mut self, _epsilon: f64) {}
+
     /// Sets the action byte of every branch in scope: bits of [`penfuzz_abi::action`] except NEAR and ARMED, which
     /// are derived from the others.
     fn arm(&mut self, action_of: impl FnMut(usize) -> u8);
@@ -155,6 +159,10 @@ impl PenEvaluator for Evaluator {
 
     fn set_metric(&mut self, metric: u32, r0: u64) {
         Self::set_metric(self, metric, r0);
+    }
+
+    fn set_epsilon(&mut self, epsilon: f64) {
+        Self::set_epsilon(self, epsilon);
     }
 
     fn arm(&mut self, action_of: impl FnMut(usize) -> u8) {

@@ -105,6 +105,7 @@ pub fn run(settings: &Settings) -> Result<Outcome> {
     });
     let experiment = Experiment {
         schema: SCHEMA,
+        published: settings.suites.iter().flat_map(|s| s.published.iter().cloned()).collect(),
         suites: settings.suites.iter().map(|s| s.name.clone()).collect(),
         functions: functions.collect(),
         left_out,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use penfuzz_suite::config::Paper;
+use penfuzz_suite::{
+    config::{Paper, PublishedMeans},
+    gcov::GcovCriteria,
+};
 use serde::{Deserialize, Serialize};
 
 /// The version of the schema of `experiment.json`, `trial.json` and `summary.json`.
@@ -17,6 +20,9 @@ pub struct Experiment {
     pub suites: Vec<String>,
     /// The functions, in the order of the suites.
     pub functions: Vec<FunctionInfo>,
+    /// Published figures of other tools on the suites as a whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedMeans>,
     /// Functions that are left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, String)>,
@@ -133,6 +139,9 @@ pub struct Trial {
     pub total: usize,
     /// Branches that the corpus covers, as indices below `total`, ascending.
     pub taken: Vec<u32>,
+    /// Lines, conditions and calls that the corpus covers, by the referee's count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criteria: Option<GcovCriteria>,
     /// Coverage over time by the tool's own time stamps, ascending.
     pub timeline: Vec<Point>,
     /// The error of a trial that failed; the other members have the figures up to then.

@@ -68,6 +68,7 @@ impl Job<'_> {
             failing_inputs: 0,
             total: 0,
             taken: Vec::new(),
+            criteria: None,
             timeline: Vec::new(),
             error: Some(error.to_owned()),
         }

@@ -183,6 +183,7 @@ fn one(setting: &Setting, p: Planned, core: usize) -> Result<Option<Trial>> {
     match ready.referee.judge(&corpus) {
         Ok(verdict) => {
             trial.taken = verdict.taken;
+            trial.criteria = verdict.criteria;
             trial.timeline = verdict.timeline;
             trial.failing_inputs = verdict.failing_inputs;
         }

@@ -129,6 +129,11 @@ const SEARCHES: &[Choice<SearchKind>] = &[
         "CoverMe's Algorithm 1 as written: one representing function, squared distances, Powell",
     ),
     (
+        SearchKind::PaperAsRun,
+        "paper-as-run",
+        "What CoverMe's public program does: linear distances, steps of 300, few branches given up",
+    ),
+    (
         SearchKind::Structured,
         "structured",
         "Random special values and their neighbours, bit patterns, small exponents, related arguments",

@@ -96,7 +96,7 @@ pub struct Args {
 }
 
 /// The tools that `CoverMe`'s paper compares, except Austin, and penfuzz.
-const COVERME_TOOLS: [&str; 4] = ["penfuzz", "penfuzz-paper", "uniform", "afl++"];
+const COVERME_TOOLS: [&str; 5] = ["penfuzz", "penfuzz-paper", "penfuzz-paper-as-run", "uniform", "afl++"];
 /// "ten times of the `CoverMe` time" (PLDI 2017, Sect. 6.1).
 const COVERME_TIMES: f64 = 10.0;
 /// Time limit of a search that should end by itself.

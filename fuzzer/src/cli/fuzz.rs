@@ -11,7 +11,7 @@ use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, RunOpt
 use penfuzz_directory::output::{manifest::Settings, reports::update};
 use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
-    stages::{SearchKind, paper},
+    stages::{Parameters, SearchKind},
 };
 use penfuzz_error::{Error, failed};
 use penfuzz_executor::{evaluator::DEFAULT_FUEL, sandbox::Allow};
@@ -85,17 +85,12 @@ pub struct Args {
     #[arg(long, value_parser = choices::search(), default_value = "targeted")]
     search: SearchKind,
 
-    /// Local minimizer of the targeted and paper searches [default: avm; for paper: powell].
+    /// Local minimizer of the targeted and paper searches [default: avm; for paper and paper-as-run: powell].
     #[arg(long, value_name = "NAME", value_parser = minimizers())]
     minimizer: Option<String>,
 
-    /// Random starts of the paper's algorithm.
-    #[arg(long, value_name = "N", default_value_t = paper::N_START, value_parser = clap::value_parser!(u32).range(1..))]
-    n_start: u32,
-
-    /// Monte Carlo steps per start of the paper's algorithm.
-    #[arg(long, value_name = "N", default_value_t = paper::N_ITER)]
-    n_iter: u32,
+    #[command(flatten)]
+    paper: PaperArgs,
 
     /// Largest distance, in floats, of a result from that of the campaign in the emitted tests; 0 requires equal bits.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -164,8 +159,7 @@ impl Args {
             max_evals: self.max_evals,
             search: self.search,
             minimizer: self.minimizer.clone(),
-            n_start: self.n_start,
-            n_iter: self.n_iter,
+            paper: self.paper.to_parameters(self.search),
             ulp: self.ulp,
             test_format: self.test_format,
             requirements: self.tags()?,
@@ -217,6 +211,45 @@ impl ProofArgs {
             _ if !goals.have_proofs() || self.no_prove => Proofs::Off,
             Some(limits) => Proofs::Within(limits),
             None => Proofs::Brief,
+        }
+    }
+}
+
+/// The constants of CoverMe's algorithm, for the searches paper and paper-as-run.
+#[derive(Debug, Clone, clap::Args)]
+struct PaperArgs {
+    /// Start points of the paper's algorithm.
+    #[arg(long, value_name = "N", default_value_t = Parameters::AS_WRITTEN.n_start,
+        value_parser = clap::value_parser!(u32).range(1..))]
+    n_start: u32,
+
+    /// Monte Carlo steps per start of the paper's algorithm.
+    #[arg(long, value_name = "N", default_value_t = Parameters::AS_WRITTEN.n_iter)]
+    n_iter: u32,
+
+    /// Largest change of a number in a Monte Carlo step of the paper's algorithm [default: 1; for paper-as-run: 300].
+    #[arg(long, value_name = "REAL", value_parser = values::not_negative)]
+    paper_step: Option<f64>,
+
+    /// Temperature at which the paper's algorithm accepts a worse minimum [default: 1].
+    #[arg(long, value_name = "REAL", value_parser = values::not_negative)]
+    paper_temperature: Option<f64>,
+
+    /// Distance of a strict comparison of equal numbers in the paper's algorithm [default: 1e-6; for paper-as-run: 0].
+    #[arg(long, value_name = "REAL", value_parser = values::not_negative)]
+    epsilon: Option<f64>,
+}
+
+impl PaperArgs {
+    fn to_parameters(&self, search: SearchKind) -> Parameters {
+        let defaults = if search == SearchKind::PaperAsRun { Parameters::AS_RUN } else { Parameters::AS_WRITTEN };
+        Parameters {
+            n_start: self.n_start,
+            n_iter: self.n_iter,
+            step: self.paper_step.unwrap_or(defaults.step),
+            temperature: self.paper_temperature.unwrap_or(defaults.temperature),
+            epsilon: self.epsilon.unwrap_or(defaults.epsilon),
+            ..defaults
         }
     }
 }

@@ -14,6 +14,17 @@ pub struct TrustArgs {
     pub trust: bool,
 }
 
+/// Parses a finite number that is at least 0.
+///
+/// # Errors
+/// When the value is another one.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|v: &f64| v.is_finite() && *v >= 0.0)
+        .ok_or_else(|| format!("`{text}` is no finite number that is at least 0"))
+}
+
 /// Parses a time with its unit: `500ms`, `30s`, `5m`, `2h`, `1d`; a bare number is seconds.
 ///
 /// # Errors
@@ -145,6 +156,14 @@ mod tests {
     fn absurd_durations_are_refused() {
         for text in ["", "s", "-1s", "0", "1x", "nan", "inf", "1e99"] {
             assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn constants_are_finite_and_not_negative() {
+        assert_eq!((not_negative("0"), not_negative("1e-6"), not_negative("300")), (Ok(0.0), Ok(1e-6), Ok(300.0)));
+        for text in ["", "-1", "nan", "inf", "1s"] {
+            assert!(not_negative(text).is_err(), "{text}");
         }
     }
 

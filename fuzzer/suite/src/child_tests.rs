@@ -14,6 +14,7 @@ fn suite() -> Suite {
         test_format: None,
         generate: None,
         sources: "/src".into(),
+        published: Vec::new(),
         build: Build {
             flags: vec!["-I{sources}/i".to_owned()],
             support: vec![],

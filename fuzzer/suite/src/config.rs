@@ -60,6 +60,9 @@ pub struct Suite {
     /// The format of the emitted tests, unless the command line sets it.
     #[serde(default, deserialize_with = "penfuzz_report::test_format::known")]
     pub test_format: Option<TestFormat>,
+    /// Published figures of other tools on the suite as a whole.
+    #[serde(default)]
+    pub published: Vec<PublishedMeans>,
     /// How every target is built.
     #[serde(default)]
     pub build: Build,
@@ -156,6 +159,27 @@ pub struct Paper {
     /// Branch coverage of `CoverMe`, in percent.
     #[serde(default)]
     pub coverme: Option<f64>,
+}
+
+/// Published means of one tool over all functions of a suite, in percent; each may be missing. The referee's criteria
+/// of the same names are comparable. (`CoverMe`, PLDI 2017, Tables 2, 3 and 5.)
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedMeans {
+    /// Name of the tool.
+    pub tool: String,
+    /// Lines executed.
+    #[serde(default)]
+    pub lines: Option<f64>,
+    /// Branches whose condition was evaluated.
+    #[serde(default)]
+    pub conditions: Option<f64>,
+    /// Branches taken.
+    #[serde(default)]
+    pub branches: Option<f64>,
+    /// Calls made.
+    #[serde(default)]
+    pub calls: Option<f64>,
 }
 
 impl Suite {

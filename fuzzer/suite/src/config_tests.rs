@@ -12,6 +12,9 @@ sources = "../src [1]"
 flags = ["-I{sources}/i", "-DA"]
 support = ["k_*.c", "b.c"]
 libs = ["-lm"]
+[[published]]
+tool = "AFL"
+branches = 72.9
 [[target]]
 name = "b"
 file = "b.c"
@@ -48,6 +51,8 @@ fn a_suite_is_fetched_once_and_its_files_are_found() {
     assert_eq!(suite.support_of(target), [sources.join("k_1.c"), sources.join("k_2.c")], "without its own file");
     assert_eq!(suite.flags_of(target), [format!("-I{}/i", sources.display()), "-DA".into(), "-DB".into()]);
     assert_eq!(target.paper.unwrap().branches, Some(4));
+    let published = PublishedMeans { tool: "AFL".to_owned(), branches: Some(72.9), ..PublishedMeans::default() };
+    assert_eq!(suite.published, [published]);
     fs::write(dir.path().join("suite/fetch.sh"), "#!/bin/sh\nexit 1\n").unwrap();
     assert_eq!(load(&path).unwrap(), suite, "sources that are there are not fetched again");
 }

@@ -2,7 +2,7 @@ use penfuzz_error::Error;
 use penfuzz_report::{Branches, example};
 
 use super::*;
-use crate::{TargetSpec, referee::Referee};
+use crate::{TargetSpec, gcov::GcovCriteria, referee::Referee};
 
 fn target(name: &str) -> TargetSpec {
     TargetSpec {
@@ -40,7 +40,8 @@ fn parsed(page: &str, look: impl FnOnce(&roxmltree::Document)) {
 fn every_function_has_a_row_of_all_columns_and_a_link_to_its_page() {
     let mut rows =
         vec![row("acos", 12, 12), row("pow", 100, 114), Row::failed(&target("bad"), &Error::new("no such type"))];
-    rows[0].referee = Some(Referee { tool: "gcov".to_owned(), total: 12, covered: 11 });
+    rows[0].referee =
+        Some(Referee { tool: "gcov".to_owned(), total: 12, covered: 11, criteria: GcovCriteria::default() });
     parsed(&page(&report(rows), 3), |document| {
         let row_cells = |row: roxmltree::Node| row.children().filter(roxmltree::Node::is_element).count();
         let counts: Vec<_> = document.descendants().filter(|n| n.has_tag_name("tr")).map(row_cells).collect();

@@ -23,7 +23,7 @@ use penfuzz_system::process::wait;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    gcov::{TakenBranch, branches_of},
+    gcov::{self, GcovCriteria, TakenBranch, branches_of, criteria_of},
     object::{Compiler, finish, without_main},
 };
 
@@ -36,6 +36,9 @@ pub struct Referee {
     pub total: usize,
     /// Number of branches that some emitted test takes.
     pub covered: usize,
+    /// Lines, conditions and calls, as members of the same object.
+    #[serde(flatten)]
+    pub criteria: GcovCriteria,
 }
 
 /// The result of the referee.
@@ -81,9 +84,10 @@ pub fn measure(job: &Job) -> Result<RefereeCount> {
         .context(|| "cannot make a temporary directory for gcov".to_owned())?;
     let measured = build(job, directory.path())?;
     run(&directory.path().join("program"), directory.path(), job.timeout)?;
-    let branches = count(job.report, &measured, directory.path())?;
+    let (branches, criteria) = count(job.report, &measured, directory.path())?;
     let covered = branches.iter().filter(|b| b.taken).count();
-    Ok(RefereeCount { referee: Referee { tool: "gcov".to_owned(), total: branches.len(), covered }, branches })
+    let referee = Referee { tool: "gcov".to_owned(), total: branches.len(), covered, criteria };
+    Ok(RefereeCount { referee, branches })
 }
 
 /// Compiles and links `directory/program`. Returns the object file that contains the function under test.
@@ -142,14 +146,20 @@ fn run(program: &Path, directory: &Path, timeout: Duration) -> Result<()> {
     Ok(())
 }
 
-fn count(report: &Report, object: &Path, directory: &Path) -> Result<Vec<TakenBranch>> {
-    let mut command = Command::new("gcov");
-    command.current_dir(directory).args(["--json-format", "--stdout", "-b"]).arg(object.with_extension("gcda"));
-    let json = finish(command, || "gcov failed".to_owned())?;
+fn count(report: &Report, object: &Path, directory: &Path) -> Result<(Vec<TakenBranch>, GcovCriteria)> {
+    let counters = object.with_extension("gcda");
+    let read = |options: &[&str]| {
+        let mut command = Command::new("gcov");
+        command.current_dir(directory).args(options).arg(&counters);
+        finish(command, || "gcov failed".to_owned())
+    };
+    let (json, annotated) = (read(&gcov::JSON)?, read(&gcov::ANNOTATED)?);
+    let annotated = String::from_utf8_lossy(&annotated);
+    let unreadable = || "cannot read what gcov printed".to_owned();
     for name in [&report.signature.symbol, &report.function] {
-        let found = branches_of(name, &json).context(|| "cannot read what gcov printed".to_owned())?;
-        if let Some(branches) = found {
-            return Ok(branches);
+        if let Some(branches) = branches_of(name, &json).context(unreadable)? {
+            let criteria = criteria_of(name, &json, &annotated).context(unreadable)?;
+            return Ok((branches, criteria.unwrap_or_default()));
         }
     }
     bail!("gcov has no data on {}; is it defined in this file under these flags?", report.function)

@@ -33,7 +33,11 @@ fn two_functions() -> String {
 fn counts_the_branches_of_the_function_only() {
     let (dir, report, file) = example_in(&two_functions(), "clamp.c");
     let verdict = judged(dir.path(), &report, &file, &[]).unwrap();
-    assert_eq!(verdict.referee, Referee { tool: "gcov".to_owned(), total: 8, covered: 6 });
+    assert_eq!((verdict.referee.total, verdict.referee.covered), (8, 6));
+    let criteria = verdict.referee.criteria;
+    assert_eq!((criteria.conditions.total, criteria.conditions.covered), (8, 8), "every condition is evaluated");
+    assert!(criteria.lines.covered < criteria.lines.total, "no test that returns calls abort()");
+    assert_eq!((criteria.calls.total, criteria.calls.covered), (1, 0), "abort()");
     let open: Vec<_> = verdict.branches.iter().filter(|b| !b.taken).map(|b| b.line).collect();
     assert_eq!(open, [7, 9], "n == 7 crashes, n == 8 was not found");
 }

@@ -34,6 +34,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         test_format: None,
         generate: None,
         sources: directory.to_owned(),
+        published: Vec::new(),
         build: Build::default(),
         targets: names.iter().map(target).collect(),
         support_files: Vec::new(),

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, fmt::Write};
 use penfuzz_engine::saturation::Goals;
 use penfuzz_report::{
     decisions::Criterion,
-    format::{count, seconds, share},
+    format::{count, plural, seconds, share},
 };
 
 use super::{
+    gcov::{Executed, GcovCriteria},
     outcome::{Row, SuiteReport},
     referee::Referee,
 };
@@ -112,6 +113,9 @@ impl SuiteReport {
             let proved = sum(|c| c.proved_infeasible);
             let _ = writeln!(out, "{name}: {covered} of {total}, {proved} proved infeasible; mean {mean:.2} %");
         }
+        if let Some(means) = self.criteria_of_referee() {
+            let _ = writeln!(out, "{means}");
+        }
         if let Some(mean) = self.paper_mean() {
             let _ = writeln!(out, "Published for CoverMe: mean {mean:.2} %");
         }
@@ -126,7 +130,30 @@ impl SuiteReport {
     fn referee_total(&self) -> Option<Referee> {
         let all = || self.targets.iter().filter_map(|r| r.referee.as_ref());
         let sum = |f: fn(&Referee) -> usize| all().map(f).sum();
-        all().next().map(|r| Referee { tool: r.tool.clone(), total: sum(|r| r.total), covered: sum(|r| r.covered) })
+        let plus = |f: fn(&Referee) -> Executed| all().map(f).fold(Executed::default(), Executed::plus);
+        let criteria = GcovCriteria {
+            lines: plus(|r| r.criteria.lines),
+            conditions: plus(|r| r.criteria.conditions),
+            calls: plus(|r| r.criteria.calls),
+        };
+        let tool = all().next()?.tool.clone();
+        Some(Referee { tool, total: sum(|r| r.total), covered: sum(|r| r.covered), criteria })
+    }
+
+    /// The means of the referee's other criteria, over the targets that have any of the kind.
+    fn criteria_of_referee(&self) -> Option<String> {
+        let all = || self.targets.iter().filter_map(|r| r.referee.as_ref());
+        let tool = &all().next()?.tool;
+        let mut parts = Vec::new();
+        for (i, name) in ["lines", "conditions", "calls"].into_iter().enumerate() {
+            let counts = all().map(|r| [r.criteria.lines, r.criteria.conditions, r.criteria.calls][i]);
+            let shares: Vec<f64> = counts.filter(|e| e.total > 0).map(Executed::share).collect();
+            if !shares.is_empty() {
+                let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+                parts.push(format!("{name} {mean:.2} % ({})", plural(shares.len(), "function")));
+            }
+        }
+        (!parts.is_empty()).then(|| format!("Means of {tool}'s other counts: {}", parts.join(", ")))
     }
 }
 

@@ -27,7 +27,12 @@ fn row(name: &str, covered: usize, total: usize, referee: Option<(usize, usize)>
     let mut row = Row::finished(&target(name), &penfuzz_report::example::report());
     row.branches = Branches { total, covered, ..Branches::default() };
     row.crashes = 0;
-    row.referee = referee.map(|(covered, total)| Referee { tool: "gcov".to_owned(), total, covered });
+    row.referee = referee.map(|(covered, total)| Referee {
+        tool: "gcov".to_owned(),
+        total,
+        covered,
+        criteria: GcovCriteria::default(),
+    });
     row
 }
 
@@ -73,6 +78,30 @@ fn a_table_with_everything() {
     Published for CoverMe: mean 100.00 %
     FAILED  bad: bad.c:1: expected ;
     ");
+}
+
+#[test]
+fn other_counts_of_the_referee_have_means() {
+    let mut rows = vec![row("a", 1, 2, Some((1, 2))), row("b", 1, 2, Some((1, 2))), row("c", 1, 2, None)];
+    for (row, covered) in rows.iter_mut().zip([10, 5]) {
+        let some = Executed { total: 10, covered };
+        // The second function has no calls.
+        let calls = if covered == 10 { some } else { Executed::default() };
+        row.referee.as_mut().unwrap().criteria = GcovCriteria { lines: some, conditions: some, calls };
+    }
+    let report = SuiteReport::new("demo", rows, 1.0, false);
+    let expected = "Means of gcov's other counts: lines 75.00 % (2 functions), conditions 75.00 % (2 functions), \
+                    calls 100.00 % (1 function)\n";
+    assert!(report.table().contains(expected), "{}", report.table());
+    assert_eq!(report.total_row().referee.unwrap().criteria.lines, Executed { total: 20, covered: 15 });
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+    assert_eq!(json["targets"][1]["referee"]["lines"], serde_json::json!({ "total": 10, "covered": 5 }));
+}
+
+#[test]
+fn counts_of_an_older_file_are_read() {
+    let text = r#"{ "tool": "gcov", "total": 4, "covered": 3 }"#;
+    assert_eq!(serde_json::from_str::<Referee>(text).unwrap().criteria, GcovCriteria::default());
 }
 
 #[test]

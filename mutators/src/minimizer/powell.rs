@@ -15,7 +15,7 @@
 //! M. J. D. Powell, *An efficient method for finding the minimum of a function of several variables without calculating
 //! derivatives*, The Computer Journal 7(2), 1964.
 
-use argmin::core::{CostFunction, Error, Executor, IterState, KV, Problem, Solver, State, TerminationReason};
+use argmin::core::{CostFunction, Error, IterState, KV, Problem, Solver, State, TerminationReason};
 
 use super::{
     LocalMinimizer,
@@ -86,13 +86,13 @@ impl Powell {
         }
     }
 
-    /// Moves `x` to a minimum on the line `x + t * direction`; returns the cost there and the displacement.
+    /// Moves `x` to a minimum on the line `x + t * direction`; returns the cost there and the displacement. As in
+    /// `SciPy`, `x` also moves where the costs on the line are equal.
     fn minimize_along<O>(
         &self,
         problem: &mut Problem<O>,
         x: &mut Vec<f64>,
         direction: &[f64],
-        cost_here: f64,
     ) -> Result<(f64, Vec<f64>), Error>
     where
         O: CostFunction<Param = Vec<f64>, Output = f64>,
@@ -100,9 +100,6 @@ impl Powell {
         let mut cost = |t: f64| problem.cost(&moved(x, direction, t));
         let bracket = line_real::bracket(&mut cost, 1.0)?;
         let Minimum { x: t, cost: best } = line_real::brent(&mut cost, bracket, self.line_tolerance, 500)?;
-        if best >= cost_here {
-            return Ok((cost_here, vec![0.0; x.len()]));
-        }
         *x = moved(x, direction, t);
         Ok((best, direction.iter().map(|d| t * d).collect()))
     }
@@ -151,7 +148,7 @@ where
         let mut cost = old;
         let (mut largest, mut largest_decrease) = (0, 0.0);
         for i in 0..self.directions.len() {
-            let (new, _) = self.minimize_along(problem, &mut x, &self.directions[i], cost)?;
+            let (new, _) = self.minimize_along(problem, &mut x, &self.directions[i])?;
             if cost - new > largest_decrease {
                 (largest, largest_decrease) = (i, cost - new);
             }
@@ -165,7 +162,7 @@ where
         let displacement: Vec<f64> = x.iter().zip(&old_x).map(|(new, old)| new - old).collect();
         let extrapolated = problem.cost(&moved(&x, &displacement, 1.0))?;
         if is_better_direction(old, cost, extrapolated, largest_decrease) {
-            let (new, direction) = self.minimize_along(problem, &mut x, &displacement, cost)?;
+            let (new, direction) = self.minimize_along(problem, &mut x, &displacement)?;
             cost = new;
             if direction.iter().any(|&d| d != 0.0) {
                 self.directions.swap_remove(largest);
@@ -204,11 +201,25 @@ impl<R> LocalMinimizer<R> for PowellMinimizer {
     ) -> Result<u64, Stop> {
         let max_iters = self.max_iterations * layout.len() as u64;
         real::minimize(f, x, layout, |problem: &RealProblem, start| {
-            let executor = Executor::new(problem, self.solver.clone());
             // An error is the end of the search, which `problem` has recorded.
-            let _ = executor.configure(|state| state.param(start).max_iters(max_iters).counting(false)).run();
+            let _ = iterate(self.solver.clone(), problem, start, max_iters);
         })
     }
+}
+
+/// Runs the solver from `start` until it terminates, for at most `max_iters` iterations, and tells the function about
+/// the end of each. (argmin's executor has no place for that: its observers must not borrow.)
+fn iterate(mut solver: Powell, problem: &RealProblem, start: Vec<f64>, max_iters: u64) -> Result<(), Error> {
+    let mut costs = Problem::new(problem);
+    let mut state = solver.init(&mut costs, PowellState::new().param(start))?.0;
+    for _ in 0..max_iters {
+        if state.terminated() {
+            break;
+        }
+        state = solver.next_iter(&mut costs, state)?.0;
+        problem.end_iteration();
+    }
+    Ok(())
 }
 
 #[cfg(test)]

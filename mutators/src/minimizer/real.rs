@@ -86,6 +86,11 @@ impl RealProblem<'_> {
         self.inner.borrow().ended.is_some()
     }
 
+    /// Tells the function that an iteration of the solver has ended.
+    pub(super) fn end_iteration(&self) {
+        self.inner.borrow_mut().f.end_iteration();
+    }
+
     /// Makes the next `costs` infinity instead of an error if the search ends, because argmin's Nelder-Mead unwraps the
     /// costs of its start simplex.
     pub(super) fn defer_errors(&self, costs: usize) {

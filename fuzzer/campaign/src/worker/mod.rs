@@ -373,10 +373,9 @@ impl<'a> Campaign<'a> {
         let minimizer = |default: &str| self.options.run.minimizer.clone().unwrap_or_else(|| default.to_owned());
         let end = match self.options.run.search {
             SearchKind::Targeted => self.targeted(&mut fuzzer, &mut executor, &mut state, &mut manager)?,
-            SearchKind::Paper => {
+            SearchKind::Paper | SearchKind::PaperAsRun => {
                 let lm = minimizer(paper::MINIMIZER);
-                let (n_start, n_iter) = (self.options.run.n_start, self.options.run.n_iter);
-                let mut stages = tuple_list!(PaperStage::new(layout, &lm, n_start, n_iter, clock)?);
+                let mut stages = tuple_list!(PaperStage::new(layout, &lm, self.options.run.paper, clock)?);
                 self.drive(&mut stages, &mut fuzzer, &mut executor, &mut state, &mut manager)?
             }
             SearchKind::Random | SearchKind::Uniform | SearchKind::Structured => {

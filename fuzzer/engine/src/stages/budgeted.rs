@@ -74,6 +74,11 @@ impl<'a, V: PenEvaluator> BudgetedFunction<'a, V> {
         self.evaluator
     }
 
+    /// The evaluator, and the recorded branches that the input of the last find has taken.
+    pub(super) fn evaluator_and_hits(&mut self) -> (&mut V, &[u32]) {
+        (self.evaluator, &self.hits)
+    }
+
     #[cold]
     fn look(&mut self, x: &[u8], ran: RunStatus) -> Result<(), Stop> {
         self.evaluator.take_hits(&mut self.hits);

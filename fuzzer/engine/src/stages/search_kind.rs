@@ -7,6 +7,8 @@ pub enum SearchKind {
     Targeted,
     /// `CoverMe`'s Algorithm 1 as written: one representing function, squared distances, Powell.
     Paper,
+    /// `CoverMe`'s public program: linear, amplified distances, long steps, start points of Hypothesis.
+    PaperAsRun,
     /// Special values and their neighbours, bit patterns, small exponents, related arguments.
     Structured,
     /// Uniform bit patterns.
@@ -24,6 +26,7 @@ impl SearchKind {
         match self {
             Self::Targeted => "targeted",
             Self::Paper => "paper",
+            Self::PaperAsRun => "paper-as-run",
             Self::Structured => "structured",
             Self::Random => "random",
             Self::Uniform => "uniform",

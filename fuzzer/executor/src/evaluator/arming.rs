@@ -87,6 +87,13 @@ impl Evaluator {
         unsafe { (*self.state).metric = metric };
     }
 
+    /// Sets the distance of a strict comparison whose operands are equal (epsilon of `CoverMe`, Def. 4.1), finite and
+    /// at least 0; only the metric [`metric::SQUARED`] uses it. The initial value is `1e-6`.
+    pub fn set_epsilon(&mut self, epsilon: f64) {
+        // SAFETY: as in `run`.
+        unsafe { (*self.state).epsilon = epsilon };
+    }
+
     /// Sets the value at which `r` starts when a branch with [`action::LEAD`] is missed. Only the values of armed
     /// branches are used.
     pub fn set_leads(&mut self, leads: impl Iterator<Item = (usize, u64)>) {

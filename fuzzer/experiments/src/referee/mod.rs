@@ -32,7 +32,11 @@ use penfuzz_error::{
     bail,
     context::{Context, Result},
 };
-use penfuzz_suite::{TakenBranch, gcov::branches_of, object::finish};
+use penfuzz_suite::{
+    TakenBranch,
+    gcov::{self, GcovCriteria, branches_of, criteria_of},
+    object::finish,
+};
 use program::Program;
 use tempfile::TempDir;
 
@@ -87,6 +91,8 @@ pub struct RefereeCount {
     pub timeline: Vec<Point>,
     /// Number of inputs that do not return: they end the process, crash, or take too long. The same bytes count once.
     pub failing_inputs: usize,
+    /// The other criteria of gcov; `None` if there is no input.
+    pub criteria: Option<GcovCriteria>,
 }
 
 impl Referee {
@@ -100,7 +106,7 @@ impl Referee {
         let program = Program::build(subject, cache, scratch)?;
         // gcov also lists branches if there are no counts.
         let work = work_directory(&program)?;
-        let documents = gcov(&program, work.path(), 1)?;
+        let documents = gcov_json(&program, work.path(), 1)?;
         let assumed = subject.assumed.as_ref().map(|a| a.lines.clone()).unwrap_or_default();
         for symbol in [&subject.report.signature.symbol, &subject.report.function] {
             if let Some(branches) = branches(symbol, &assumed, &documents[0])? {
@@ -138,7 +144,7 @@ impl Referee {
         let work = work_directory(&self.program)?;
         let failing_inputs = self.replay(work.path(), &inputs, &ends)?;
         let mut verdict = RefereeCount { total: self.total, failing_inputs, ..RefereeCount::default() };
-        let documents = gcov(&self.program, work.path(), ends.len())?;
+        let documents = gcov_json(&self.program, work.path(), ends.len())?;
         for (end, document) in ends.iter().zip(&documents) {
             let taken = self.taken(document)?;
             if taken.len() > verdict.taken.len() {
@@ -146,7 +152,18 @@ impl Referee {
                 verdict.taken = taken;
             }
         }
+        let last = ends.len() - 1;
+        verdict.criteria = self.criteria(work.path(), last, &documents[last])?;
         Ok(verdict)
+    }
+
+    /// The other criteria of `number.gcda`, whose JSON is `document`.
+    fn criteria(&self, directory: &Path, number: usize, document: &[u8]) -> Result<Option<GcovCriteria>> {
+        let mut command = Command::new("gcov");
+        command.current_dir(directory).args(gcov::ANNOTATED).arg(format!("{number}.gcda"));
+        let annotated = finish(command, || "gcov failed".to_owned())?;
+        let annotated = String::from_utf8_lossy(&annotated);
+        criteria_of(&self.symbol, document, &annotated).context(|| "cannot read what gcov printed".to_owned())
     }
 
     /// Runs the inputs. Writes the counters after each input in `ends` to `directory/0.gcda` and so on. Returns the
@@ -187,9 +204,9 @@ fn work_directory(program: &Program) -> Result<TempDir> {
 }
 
 /// Returns gcov's JSON for `0.gcda` to `COUNT-1.gcda`.
-fn gcov(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>>> {
+fn gcov_json(program: &Program, directory: &Path, count: usize) -> Result<Vec<Vec<u8>>> {
     let mut command = Command::new("gcov");
-    command.current_dir(directory).args(["--json-format", "--stdout", "-b"]);
+    command.current_dir(directory).args(gcov::JSON);
     for i in 0..count {
         std::os::unix::fs::symlink(program.notes(), directory.join(format!("{i}.gcno")))
             .context(|| format!("cannot write to {}", directory.display()))?;

@@ -31,6 +31,7 @@ pub fn experiment(functions: usize, tools: usize, trials: u32) -> (Experiment, V
         tools: TOOLS.iter().take(tools).map(|name| tool(name)).collect(),
         trials,
         budget: Budget { cpu_seconds: 10.0, evaluations: None, times_paper: None },
+        published: Vec::new(),
         left_out: Vec::new(),
         without_seeds: false,
         seed: 1,
@@ -110,6 +111,7 @@ fn trial(experiment: &Experiment, function: usize, tool: usize, number: u32) -> 
         failing_inputs: 0,
         total,
         taken: (0..covered as u32).collect(),
+        criteria: None,
         timeline: (1..=covered).map(point).collect(),
         error: None,
     }

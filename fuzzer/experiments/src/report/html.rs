@@ -6,7 +6,7 @@ use askama::Template;
 use penfuzz_report::format::plural;
 
 use super::{
-    curves,
+    criteria, curves,
     grid::{Grid, Row},
     heat, markdown, notes, paper, plots, rerun,
     summary::{Summary, TrialError},
@@ -43,6 +43,7 @@ struct Page<'a> {
     small: Vec<SmallPlot<'a>>,
     small_left_out: usize,
     keys: Vec<plots::Key<'a>>,
+    criteria: Option<Published>,
     paper: Option<Published>,
     tools: &'a [ToolInfo],
     errors: &'a [TrialError],
@@ -64,7 +65,7 @@ struct SmallPlot<'a> {
     picture: String,
 }
 
-/// The published figures next to ours.
+/// Figures next to published ones, with notes.
 struct Published {
     table: Table,
     notes: Vec<String>,
@@ -100,6 +101,7 @@ pub fn page(grid: &Grid, summary: &Summary) -> String {
         small,
         small_left_out,
         keys: plots::keys(grid),
+        criteria: criteria::table(grid, summary).map(|table| Published { table, notes: criteria::notes(grid) }),
         paper: paper::table(grid).map(|table| Published { table, notes: paper::notes(grid) }),
         tools: &grid.experiment.tools,
         errors: &summary.errors,

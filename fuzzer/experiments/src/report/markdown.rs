@@ -5,7 +5,7 @@ use std::fmt::Write;
 use penfuzz_report::format::{markdown, plural};
 use penfuzz_system::console::shown;
 
-use super::{grid::Grid, notes, paper, summary::Summary, table::Table, tables};
+use super::{criteria, grid::Grid, notes, paper, summary::Summary, table::Table, tables};
 
 /// The file's name in the directory of an experiment.
 pub const FILE: &str = "table.md";
@@ -21,6 +21,9 @@ pub fn document(grid: &Grid, summary: &Summary) -> String {
     out.push_str(&if lost.rows.is_empty() { "none\n".to_owned() } else { lost.markdown() });
     out.push('\n');
     section(&mut out, "All functions", &tables::functions(grid, summary), &[functions_legend(summary)]);
+    if let Some(criteria) = criteria::table(grid, summary) {
+        section(&mut out, "Lines, conditions, branches and calls", &criteria, &criteria::notes(grid));
+    }
     if let Some(paper) = paper::table(grid) {
         section(&mut out, "Comparison with published figures", &paper, &paper::notes(grid));
     }

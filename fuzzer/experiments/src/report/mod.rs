@@ -10,6 +10,7 @@
 //! | `rerun.sh` | [`rerun`] | repeating the experiment |
 //! | (terminal) | [`headline`] | readers |
 
+mod criteria;
 mod csv;
 mod curves;
 #[cfg(test)]

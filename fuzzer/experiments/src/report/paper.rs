@@ -38,6 +38,9 @@ const COLUMNS: [Column; 4] = [
     },
 ];
 
+/// Our tools without a published column of their own.
+const OWN: [&str; 2] = ["penfuzz-paper-as-run", "penfuzz"];
+
 /// Returns the table; `None` if no function has published figures. Ours are means over trials. The mean at the foot is
 /// over the functions that have both figures, so that the two can be compared.
 pub fn table(grid: &Grid) -> Option<Table> {
@@ -51,9 +54,11 @@ pub fn table(grid: &Grid) -> Option<Table> {
         table.head.extend(column.head.map(str::to_owned));
         columns.push(both(grid, column, &rows));
     }
-    table.head.push("penfuzz, %".to_owned());
-    let own = rows.iter().map(|(f, _)| of_tool(grid, "penfuzz").and_then(|t| coverage(f, t))).collect();
-    columns.push(Figures { left: None, right: own, digits: 1 });
+    for tool in OWN {
+        table.head.push(format!("{tool}, %"));
+        let own = rows.iter().map(|(f, _)| of_tool(grid, tool).and_then(|t| coverage(f, t))).collect();
+        columns.push(Figures { left: None, right: own, digits: 1 });
+    }
     for (i, (row, _)) in rows.iter().enumerate() {
         table.rows.push(line(&row.info.name, &columns, |values| values[i]));
     }

@@ -1,5 +1,10 @@
 //! Tests of the files as readers and programs see them.
 
+use penfuzz_suite::{
+    config::PublishedMeans,
+    gcov::{Executed, GcovCriteria},
+};
+
 use super::*;
 
 fn document(experiment: &Experiment, trials: &[Trial]) -> String {
@@ -232,6 +237,27 @@ fn published_means_are_over_the_functions_that_have_both() {
     let ours: Vec<f64> = table.rows.iter().map(|r| r[column + 1].text.parse().unwrap()).collect();
     assert!((ours[3] - f64::midpoint(ours[0], ours[2])).abs() < 0.11, "without function_1: {ours:?}");
     assert!(paper::notes(&grid).concat().contains("1 function: function_1"), "its branch count differs");
+}
+
+#[test]
+fn criteria_are_means_over_functions_with_published_rows_below() {
+    let (mut experiment, mut trials) = example::experiment(2, 2, 2);
+    let without = summary(&experiment, &trials);
+    assert!(criteria::table(&Grid::new(&experiment, &trials), &without).is_none(), "older trials have no counts");
+    for (trial, covered) in trials.iter_mut().filter(|t| t.tool == "penfuzz").zip([10, 6, 4, 4]) {
+        let some = Executed { total: 10, covered };
+        // The second function has no calls.
+        let calls = if trial.function == "function_0" { some } else { Executed::default() };
+        trial.criteria = Some(GcovCriteria { lines: some, conditions: some, calls });
+    }
+    experiment.published =
+        vec![PublishedMeans { tool: "Austin".to_owned(), branches: Some(42.8), ..PublishedMeans::default() }];
+    let summary = summary(&experiment, &trials);
+    let table = criteria::table(&Grid::new(&experiment, &trials), &summary).unwrap();
+    let row = |i: usize| table.rows[i].iter().map(|c| c.text.as_str()).collect::<Vec<_>>();
+    let ours = (0..3).map(row).find(|r| r[0] == "penfuzz").unwrap();
+    assert_eq!((ours[1], ours[2], ours[4]), ("60.0", "60.0", "80.0"));
+    assert_eq!(row(2), ["Austin, published", "-", "-", "42.8", "-"]);
 }
 
 #[test]

@@ -41,6 +41,12 @@ pub struct ToolSummary {
     pub coverage: Option<f64>,
     /// The same relative to the best known coverage: the branches that any tool covered in any trial.
     pub coverage_of_best: Option<f64>,
+    /// The same of lines, of conditions and of calls (by gcov), over the functions that have any.
+    pub lines: Option<f64>,
+    /// See `lines`: branches whose condition was evaluated.
+    pub conditions: Option<f64>,
+    /// See `lines`.
+    pub calls: Option<f64>,
     /// Number of functions on which the median trial covers the best known.
     pub functions_at_best: usize,
     /// Median over all trials of the number of calls of the function, for those that report it.

@@ -1,11 +1,13 @@
 //! Computes the figures from the trials: of each tool on each function, and of each tool over all functions.
 
+use penfuzz_suite::gcov::{Executed, GcovCriteria};
+
 use super::{
     grid::{Grid, Row, complete},
     summary::{Against, Cell, Comparison, FunctionSummary, Pooled, Summary, ToolSummary, TrialError, Verdict},
 };
 use crate::{
-    model::SCHEMA,
+    model::{SCHEMA, Trial},
     statistics::{ALPHA, Magnitude, Spread, a12, holm, mann_whitney, mean, median, smallest_p},
 };
 
@@ -96,6 +98,9 @@ fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary 
         functions: common.len(),
         coverage: share(|f| f.total),
         coverage_of_best: share(|f| f.best),
+        lines: executed(&common, tool, |c| c.lines),
+        conditions: executed(&common, tool, |c| c.conditions),
+        calls: executed(&common, tool, |c| c.calls),
         functions_at_best: functions.iter().filter(|f| f.total > 0).filter(at_best).count(),
         evaluations: median(&trials.iter().filter_map(|t| t.evaluations.map(|e| e as f64)).collect::<Vec<_>>()),
         cpu_seconds: median(&trials.iter().map(|t| t.cpu_seconds).collect::<Vec<_>>()),
@@ -103,6 +108,13 @@ fn tool(grid: &Grid, functions: &[FunctionSummary], tool: usize) -> ToolSummary 
         errors: trials.iter().filter(|t| t.error.is_some()).count(),
         against: (tool != grid.reference).then(|| against(grid, functions, tool)),
     }
+}
+
+/// Computes the mean over functions of the mean over trials of a share of gcov's other criteria, in percent.
+fn executed(functions: &[&Row], tool: usize, kind: fn(&GcovCriteria) -> Executed) -> Option<f64> {
+    let share = |t: &&Trial| t.criteria.as_ref().map(kind).filter(|c| c.total > 0).map(Executed::share);
+    let of = |f: &&Row| mean(&f.trials[tool].iter().filter_map(share).collect::<Vec<_>>());
+    mean(&functions.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 /// Returns the build time, which is the same in every trial unless the target was built again between them.

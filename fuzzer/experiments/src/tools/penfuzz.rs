@@ -25,7 +25,7 @@ pub struct Penfuzz {
 }
 
 /// All searches, as tools.
-pub const ALL: [Penfuzz; 7] = [
+pub const ALL: [Penfuzz; 8] = [
     Penfuzz { name: "penfuzz", what: "penfuzz as users start it", search: SearchKind::Targeted, minimizer: None },
     Penfuzz {
         name: "penfuzz-random-moves",
@@ -37,6 +37,12 @@ pub const ALL: [Penfuzz; 7] = [
         name: "penfuzz-paper",
         what: "CoverMe's Algorithm 1 as published, on penfuzz's engine",
         search: SearchKind::Paper,
+        minimizer: None,
+    },
+    Penfuzz {
+        name: "penfuzz-paper-as-run",
+        what: "the search of CoverMe's public program, on penfuzz's engine",
+        search: SearchKind::PaperAsRun,
         minimizer: None,
     },
     Penfuzz {
