@@ -87,6 +87,7 @@ pub fn report() -> Report {
         unconfirmed_tests: 0,
         reads_environment: false,
         exceptions: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),

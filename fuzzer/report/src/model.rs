@@ -13,6 +13,7 @@ use super::{
     criterion_goals::CriterionGoal,
     decisions::{Criterion, Decision, UncoveredLine},
     exceptions::Exceptions,
+    goal::GoalResult,
     mutation::Mutation,
     proof::{Code, Proof},
     requirements::Requirement,
@@ -121,6 +122,9 @@ pub struct Report {
     /// Details of floating-point exceptions; only in campaigns that search for them, after they have ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Exceptions>,
+    /// The result for the goal of `--goal`; only in campaigns with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalResult>,
     /// The counts of each criterion of `--criterion`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Criterion>,

@@ -153,6 +153,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         undefined: state::undefined(evaluator.target(), &function),
         provided: environment::provided(evaluator.target()).into_iter().collect(),
         exceptions: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
@@ -167,6 +168,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     };
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
     criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
+    report.goal = report::goal::GoalResult::of(&report);
     report.test_program = Some(penfuzz_testgen::commands(&report));
     report
 }

@@ -64,6 +64,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         branches: Branches::default(),
         source_hashes: BTreeMap::new(),
         exceptions: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
