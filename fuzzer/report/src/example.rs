@@ -154,6 +154,7 @@ fn sites() -> Vec<Site> {
         input: Some(input.to_vec()),
         best_input: (status == GivenUp).then(|| input.to_vec()),
         met: None,
+        further: Vec::new(),
         unchanged_over: None,
         proof: None,
     };

@@ -392,6 +392,9 @@ pub struct Branch {
     /// For an uncovered branch, the simplified input that reached `best_distance`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_input: Option<Vec<Arg>>,
+    /// For equal operands: the arguments of further inputs that meet this boundary value. `input` is not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Vec<Arg>>,
     /// For an open branch, the number of kept inputs that execute its condition, if there are at least four and all are
     /// equally far from the branch: its operands may not depend on the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]

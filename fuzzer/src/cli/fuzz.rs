@@ -17,7 +17,7 @@ use penfuzz_error::{Error, failed};
 use penfuzz_executor::{evaluator::DEFAULT_FUEL, sandbox::Allow};
 use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_prove as prove;
-use penfuzz_questions::paths;
+use penfuzz_questions::{boundary, paths};
 use penfuzz_report::{
     Report, criterion::Criterion, format::share, goal, json, junit::Campaign, summary, test_format::TestFormat,
 };
@@ -138,6 +138,10 @@ pub struct Args {
 
     #[command(flatten)]
     pub(super) ci: CiArgs,
+
+    /// Inputs with equal operands for each comparison, in a search for boundary values.
+    #[arg(skip)]
+    pub(super) boundary_inputs: usize,
 
     /// Print report.json on standard output instead of the summary.
     #[arg(long)]
@@ -358,8 +362,10 @@ fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Fi
         compilations: linked.compilations,
         run: args.to_run_options(goals)?,
     };
-    let mut done = campaign::run(&paths::reserve_half_of_budget(options.clone()))?;
+    let reserved = paths::reserve_half_of_budget(options.clone());
+    let mut done = campaign::run(&boundary::reserve_quarter_of_budget(reserved, args.boundary_inputs))?;
     let Finished { dir, report, .. } = &mut done;
+    update(dir, report, |report| boundary::complete(dir, report, &options, args.boundary_inputs))?;
     update(dir, report, |report| paths::complete(dir, report, &options))?;
     update(dir, report, |report| paths::prove(dir, report, &options))?;
     Ok(done)

@@ -69,7 +69,7 @@ enum Command {
     /// Find the inputs on which a numeric function is most wrong.
     Accuracy(Box<accuracy::Args>),
     /// Find inputs that make the operands of each comparison equal, or neighbours.
-    Boundary(Box<fuzz::Args>),
+    Boundary(Box<boundary::Args>),
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
     /// Find inputs that raise floating-point exceptions, for each operation.

@@ -403,6 +403,7 @@ fn branch(
         input: covering.or_else(|| best_input.clone()),
         best_input,
         met: None,
+        further: Vec::new(),
         unchanged_over: None,
         proof: None,
     }
