@@ -88,7 +88,7 @@ enum Command {
     Reach(reach::Args),
     /// Prove that uncovered branches are unreachable, or print why a proof is missing.
     Prove(Box<prove::Args>),
-    /// Find models of SMT-LIB formulas of floats and bit vectors.
+    /// Find models of SMT-LIB formulas of floats and bit vectors, and of reals and integers.
     Solve(solve::Args),
     /// Run inputs again and print arguments, branches and result.
     Replay(replay::Args),
