@@ -60,6 +60,8 @@ mod misbehaving;
 mod mutate;
 #[path = "e2e/outputs.rs"]
 mod outputs;
+#[path = "e2e/own_goal.rs"]
+mod own_goal;
 #[path = "e2e/prove/mod.rs"]
 mod prove;
 #[path = "e2e/random_programs.rs"]

@@ -23,6 +23,7 @@
 // The plugin has two translation units, this one and formulas.cc. Each file of its own would read LLVM's headers again,
 // which takes seconds.
 #include "hooks/frame.cc"
+#include "hooks/goal.cc"
 #include "hooks/hook.cc"
 #include "hooks/shadow.cc"
 #include "hooks/thrown.cc"
@@ -126,6 +127,7 @@ public:
       for (const Site &S : Plan.Sites) Compared.push_back(S.isOperation() ? operandsOfOperation(S) : operandsOfSite(S));
       GlobalVariable *Actions = makeActions(X, Plan);
       makeDecisions(X, Plan, Actions);
+      surroundHarness(X, *Plan.F);
       instrument(X, Plan, Actions);
       insertMutants(X, Plan, Points, Actions);
       makeRecords(X, Plan, Compared, Actions, Used);

@@ -302,6 +302,13 @@ void hookMoves(Context &X, llvm::Function &F, llvm::ArrayRef<llvm::Value *> Floa
 // hook.cc: inserts the hooks and the fuel counters of the plan into its function.
 void instrument(Context &X, FunctionPlan &Plan, llvm::GlobalVariable *Actions);
 
+// goal.cc: the calls of a goal of the user's own, only with -fpen-goal: at the start and the end of a run, and before
+// the conditional `At`, which may be a branch or a select.
+void beginGoal(Context &X, llvm::IRBuilder<> &B);
+void endGoal(Context &X, llvm::IRBuilder<> &B);
+void surroundHarness(Context &X, llvm::Function &F);
+void hookGoal(Context &X, const FunctionPlan &Plan, const Site &S, llvm::Instruction *At, llvm::Value *Condition);
+
 // cases.cc: emits the cases of a switch, stores them in the site, and returns its struct pen_switch.
 llvm::Constant *makeCases(Context &X, Site &S, llvm::SwitchInst *Sw);
 

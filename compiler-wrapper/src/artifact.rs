@@ -67,17 +67,22 @@ impl Artifact {
 /// The header for assumptions and checks.
 const HEADER: Artifact = Artifact { name: "penfuzz.h", bytes: include_bytes!("../include/penfuzz.h") };
 
-/// The directory of `penfuzz.h`, which is written there if it is missing. Other versions of the header have other
-/// directories.
+/// The header for goals.
+const GOAL_HEADER: Artifact = Artifact { name: "pen_goal.h", bytes: include_bytes!("../include/pen_goal.h") };
+
+/// The directory of `penfuzz.h` and `pen_goal.h`, which are written there if they are missing. Other versions of the
+/// headers have other directories.
 ///
 /// # Errors
 /// When the cache directory cannot be used.
 pub fn include_directory() -> Result<PathBuf, Error> {
     let mut hasher = DefaultHasher::new();
     HEADER.bytes.hash(&mut hasher);
+    GOAL_HEADER.bytes.hash(&mut hasher);
     let directory = cache_directory()?.join(format!("include-{:016x}", hasher.finish()));
     private_directory(&directory)?;
     HEADER.path_in(&directory)?;
+    GOAL_HEADER.path_in(&directory)?;
     Ok(directory)
 }
 

@@ -89,6 +89,9 @@ fn compile_args(line: &Arguments, san_cov: bool) -> Result<Vec<String>, Error> {
         args.push("-fno-discard-value-names".to_owned());
         options.extend(["-mllvm", "-pen-decisions"]);
     }
+    if line.goal {
+        options.extend(["-mllvm", "-pen-goal"]);
+    }
     let mutants = line.mutants.as_ref().map(|function| format!("-pen-mutants={function}"));
     if let Some(mutants) = &mutants {
         // An overflow that C does not define would make original and mutant incomparable.

@@ -38,7 +38,8 @@ use std::{
 };
 
 pub use arguments::{
-    DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG, MOVES as MOVES_FLAG, MUTANTS as MUTANTS_FLAG,
+    DECISIONS as DECISIONS_FLAG, EXCEPTIONS as EXCEPTIONS_FLAG, GOAL as GOAL_FLAG, MOVES as MOVES_FLAG,
+    MUTANTS as MUTANTS_FLAG,
 };
 pub use artifact::{LLVM_MAJOR, include_directory};
 pub use assume::{ASSUME as ASSUME_FLAG, defines, with_assumptions};
@@ -97,7 +98,7 @@ pub fn read_arguments(args: &[String]) -> Result<Vec<String>, Error> {
 /// These options without those that only pen-cc knows.
 #[must_use]
 pub fn for_other_compilers(options: &[String]) -> Vec<String> {
-    let own = [EXCEPTIONS_FLAG, MOVES_FLAG, DECISIONS_FLAG];
+    let own = [EXCEPTIONS_FLAG, MOVES_FLAG, DECISIONS_FLAG, GOAL_FLAG];
     let is_own = |o: &str| own.contains(&o) || o.starts_with(ASSUME_FLAG) || arguments::mutated(o).is_some();
     options.iter().filter(|o| !is_own(o)).cloned().collect()
 }

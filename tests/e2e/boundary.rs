@@ -2,7 +2,7 @@
 
 use penfuzz_report::{Branch, BranchIndex, Report, Site, Status, boundary::Tally};
 
-use crate::support::{Dir, fixture, line_of};
+use crate::support::{Dir, fixture, line_of, workspace};
 
 /// Enough for each of the small programs.
 const EVALUATIONS: &str = "--max-evals 100000";
@@ -54,6 +54,70 @@ fn the_example_of_mathematical_execution_from_every_seed() {
         assert!([0.0, -0.0, -4.0, 2.0].contains(&x), "seed {seed}: y <= 4 is decided at 0, -4 and 2, not {x}");
         assert_eq!(Tally::of(&report).exact, 2, "seed {seed}: both comparisons are met exactly");
     }
+}
+
+/// All inputs with equal operands, not one: 1 for the first condition; -3, 1 and 2 for the second one, and the double
+/// below 1, whose sum with 1 is rounded to 2.
+#[test]
+fn all_boundary_inputs_of_the_example_from_every_seed() {
+    let dir = Dir::new();
+    let target = workspace().join("harnesses/goals/two_conditions.c");
+    for seed in 0..5 {
+        let out = format!("all-{seed}");
+        let command = dir.penfuzz("boundary --quiet --function two_conditions").arg(&target);
+        command.args(&format!("--seed {seed} -o {out} {EVALUATIONS}")).exits(0);
+        let report = dir.report(&out);
+        assert!(
+            report.evaluations <= 101_000,
+            "seed {seed}: the limit includes further inputs: {}",
+            report.evaluations
+        );
+        let inputs = |text: &str| {
+            let line = line_of(&target, text);
+            let site = report.sites.iter().find(|s| s.line as usize == line).expect("the comparison");
+            let equal = side(site, "equal");
+            let further = equal.further.iter().map(|args| args[0].decimal.parse().expect("a number"));
+            let mut all: Vec<f64> = further.chain([argument(equal)]).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        assert_eq!(inputs("if (x <= 1)"), [1.0], "seed {seed}");
+        assert_eq!(inputs("if (square <= 4)"), [-3.0, 1f64.next_down(), 1.0, 2.0], "seed {seed}");
+        let tested: Vec<&str> = report.tests.iter().map(|t| t.args[0].decimal.as_str()).collect();
+        assert!(["-3.0", "1.0", "2.0"].iter().all(|x| tested.contains(x)), "seed {seed}: {tested:?} are tested");
+    }
+}
+
+/// x + 2 is 2 for all tiny x: these inputs are shown by the ends of their range, and leave room for the others.
+#[test]
+fn a_range_of_neighbouring_inputs_is_shown_by_its_ends() {
+    let report = search(&Dir::new(), "two_ifs", 1, EVALUATIONS);
+    let equal = side(comparison(&report, "if (y <= 4)"), "equal").clone();
+    let mut all: Vec<f64> = equal.further.iter().map(|args| args[0].decimal.parse().expect("a number")).collect();
+    all.push(argument(&equal));
+    let (first, last) = (-(2f64.powi(-53)), 2f64.powi(-52));
+    for x in [-4.0, first, last, 2.0] {
+        assert!(all.contains(&x), "{x} is one of {all:?}");
+    }
+    assert!(all.len() <= 5 && all.iter().all(|x| [-4.0, 2.0].contains(x) || (first..=last).contains(x)), "{all:?}");
+}
+
+/// An argument on which the comparison does not depend makes no further inputs.
+#[test]
+fn arguments_that_do_not_matter_make_no_further_inputs() {
+    let dir = Dir::new();
+    let target =
+        dir.file("f.c", "int f(double x, double y, int n) { if (x * x == 25) return 1; return n > 3 && y < 2; }\n");
+    let search = |more: &str, out: &str| {
+        dir.penfuzz("boundary --quiet").arg(&target).args(&format!("-o {out} {EVALUATIONS} {more}")).exits(0);
+        let report = dir.report(out);
+        let site = report.sites.iter().find(|s| s.predicate == "==").expect("x * x == 25").clone();
+        side(&site, "equal").clone()
+    };
+    let equal = search("", "all");
+    assert!([5.0, -5.0].contains(&argument(&equal)) && equal.further.len() == 1, "5 and -5: {equal:?}");
+    assert_eq!(search("--inputs 1", "one").further.len(), 0, "one is enough");
+    dir.penfuzz("boundary --inputs 0").arg(&target).exits(2);
 }
 
 /// A boundary value that is not met does not block control flow, so no condition waits for one.

@@ -70,7 +70,8 @@ fn all_inputs_are_tried_where_they_are_few() {
     let found = answer(&dir.penfuzz("solve").arg(formula("no_square.smt2")).args("--json --max-evals 1000").exits(0));
     assert_eq!((&found["answer"], &found["method"]), (&"unsat".into(), &"exhaustion".into()));
     assert!(found["evaluations"].as_u64() >= Some(1 << 16), "{found}");
-    let run = dir.penfuzz("solve").arg(formula("no_square.smt2")).args("--no-exhaust --max-evals 1000").exits(0);
+    let only_search = "--no-exhaust --no-prove --max-evals 1000";
+    let run = dir.penfuzz("solve").arg(formula("no_square.smt2")).args(only_search).exits(0);
     assert_eq!(run.stdout, "unknown\n");
 }
 
@@ -78,20 +79,20 @@ fn all_inputs_are_tried_where_they_are_few() {
 fn unsat_needs_two_solvers() {
     let dir = Dir::new();
     let ask = |more: &str| dir.penfuzz("solve").arg(formula("monotone.smt2")).args(&format!("--max-evals 2000 {more}"));
-    assert_eq!(ask("").exits(0).stdout, "unknown\n", "a search proves nothing");
+    assert_eq!(ask("--no-prove").exits(0).stdout, "unknown\n", "a search proves nothing");
     let Some(solver) = solver() else { return };
     let directory = dir.path("one");
     fs::create_dir_all(&directory).unwrap();
     std::os::unix::fs::symlink(&solver, directory.join(solver.file_name().unwrap())).unwrap();
-    let one = ask("--prove --solver-time 60s").env("PENFUZZ_SOLVERS", &directory).exits(0);
+    let one = ask("--solver-time 60s").env("PENFUZZ_SOLVERS", &directory).exits(0);
     assert_eq!(one.stdout, "unknown\n");
     one.says("no second solver agrees");
     let both = solver.parent().unwrap();
     if both.join("z3").is_file() && both.join("cvc5").is_file() {
-        assert_eq!(ask("--prove --solver-time 60s").env("PENFUZZ_SOLVERS", both).exits(0).stdout, "unsat\n");
-        let few = dir.penfuzz("solve").arg(formula("no_square.smt2")).args("--json --prove --max-evals 1000");
-        let found = answer(&few.env("PENFUZZ_SOLVERS", both).exits(0));
-        assert_eq!((&found["answer"], &found["method"]), (&"unsat".into(), &"solvers".into()), "they come first");
+        assert_eq!(ask("--solver-time 60s").env("PENFUZZ_SOLVERS", both).exits(0).stdout, "unsat\n");
+        let by_default = ask("--max-time 60s --json").env("PENFUZZ_SOLVERS", both).exits(0);
+        let found = answer(&by_default);
+        assert_eq!((&found["answer"], &found["method"]), (&"unsat".into(), &"solvers".into()), "without an option");
     }
 }
 
@@ -109,11 +110,51 @@ fn a_solver_that_lies_is_not_believed() {
     let run = dir
         .penfuzz("solve")
         .arg(formula("monotone.smt2"))
-        .args("--prove --max-evals 2000")
+        .args("--max-evals 2000")
         .env("PENFUZZ_SOLVERS", dir.path("solvers"))
         .exits(0);
     assert_eq!(run.stdout, "unknown\n");
     run.says("its model does not satisfy the formula");
+}
+
+#[test]
+fn models_of_reals_are_exact_and_say_how_they_were_found() {
+    let dir = Dir::new();
+    let solver = solver();
+    for seed in 0..5 {
+        let run = dir.penfuzz("solve --no-prove").arg(formula("reals.smt2")).args(&format!("--seed {seed}")).exits(0);
+        let model =
+            run.stdout.strip_prefix("sat\n; searched in 64-bit floats and integers; the model was checked with");
+        let model = model.unwrap_or_else(|| panic!("seed {seed}: {}", run.stdout));
+        let (_, model) = model.split_once('\n').expect("a line");
+        run.expect(model.contains("() Real (") && model.contains("() Int "), "the sorts of the file");
+        let Some(solver) = &solver else { continue };
+        let question = with_model(&fs::read_to_string(formula("reals.smt2")).unwrap(), model);
+        let file = dir.file("question.smt2", &question);
+        assert_eq!(dir.other(Command::new(solver).arg(file)).trim(), "sat", "seed {seed}: {model}");
+    }
+}
+
+/// Floats accept what exact numbers do not, and the other way round. Neither is an answer.
+#[test]
+fn rounding_decides_no_formula_of_reals() {
+    let dir = Dir::new();
+    let search = |name: &str, more: &str| {
+        let arguments = format!("--max-time 2s {more}");
+        dir.penfuzz("solve").arg(formula(name)).args(&arguments).exits(0).stdout.clone()
+    };
+    let said = search("tenths.smt2", "--no-prove");
+    assert!(said.starts_with("sat\n; checked with exact") && said.contains("() Real (/ 1.0 10.0)"), "{said}");
+    let said = search("absorbed.smt2", "--no-prove");
+    assert!(said.starts_with("unknown\n; searched in 64-bit floats"), "{said}");
+    let run = dir.penfuzz("solve --json --no-prove --max-time 2s").arg(formula("absorbed.smt2")).exits(0);
+    assert!(answer(&run)["rejected"].as_u64() > Some(0), "doubles beyond 2^53 are found and rejected");
+    let Some(solver) = solver() else { return };
+    let both = solver.parent().unwrap();
+    if both.join("z3").is_file() && both.join("cvc5").is_file() {
+        let run = dir.penfuzz("solve --max-time 20s").arg(formula("absorbed.smt2"));
+        assert_eq!(run.env("PENFUZZ_SOLVERS", both).exits(0).stdout.trim(), "unsat");
+    }
 }
 
 #[test]
@@ -135,7 +176,17 @@ fn malformed_formulas_are_refused_in_one_sentence() {
         ("directory", None, "directory cannot be read: it is a directory"),
         ("empty.smt2", Some(""), "empty.smt2: it contains no commands"),
         ("open.smt2", Some("(set-logic QF_FP)\n(assert (and true"), "open.smt2: line 2: the `(` has no `)`"),
-        ("lra.smt2", Some("(set-logic QF_LRA)"), "lra.smt2: line 1: the logic QF_LRA is not supported"),
+        ("lra.smt2", Some("(set-logic QF_ALIA)"), "lra.smt2: line 1: the logic QF_ALIA is not supported"),
+        (
+            "mixed.smt2",
+            Some("(declare-const x Real)\n(declare-const y Float32)"),
+            "mixed.smt2: line 2: Real and Int together with floats",
+        ),
+        (
+            "div.smt2",
+            Some("(declare-const x Int)\n(assert (= (div 7 x) 2))"),
+            "div.smt2: line 2: `div` and `mod` are supported for divisors that are constants",
+        ),
         (
             "array.smt2",
             Some("(declare-fun a () (Array (_ BitVec 8) (_ BitVec 8)))"),

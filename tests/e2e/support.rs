@@ -43,7 +43,8 @@ pub fn quickstart(name: &str) -> PathBuf {
     workspace().join("harnesses/quickstart").join(name)
 }
 
-fn workspace() -> &'static Path {
+/// Returns the directory of the repository.
+pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace")
 }
 

@@ -139,6 +139,7 @@ static void hookCondition(Context &X, const FunctionPlan &Plan, const Site &S, I
 
 static void hookTwoWay(Context &X, const FunctionPlan &Plan, const Site &S, Site &Comparison, Instruction *At,
                        Value *Condition, GlobalVariable *Actions) {
+  hookGoal(X, Plan, S, At, Condition);
   ComparedOperands Compared = operandsOfSite(S);
   Comparison.Possible = possibleSides(X, Compared);
   Constant *Action = actionsOf(X, S, Actions);

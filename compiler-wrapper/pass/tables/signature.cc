@@ -325,6 +325,7 @@ Function *newThunk(Context &X, Function &F, FunctionType *Type, StringRef Prefix
 }
 
 CallBase *callOf(Context &X, IRBuilder<> &B, Function &F, Function &Thunk, ArrayRef<Value *> Args) {
+  beginGoal(X, B);
   CallBase *Call = callCatching(X, B, F, Args);
   Call->setCallingConv(F.getCallingConv());
   Call->setAttributes(F.getAttributes());
@@ -333,6 +334,7 @@ CallBase *callOf(Context &X, IRBuilder<> &B, Function &F, Function &Thunk, Array
   // replace it.
   Call->addFnAttr(Attribute::NoBuiltin);
   addDebugInfo(X, F, Thunk, *Call);
+  endGoal(X, B);
   return Call;
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Arguments {
     pub(crate) moves: bool,
     /// Decisions are sites, too ([`DECISIONS`]).
     pub(crate) decisions: bool,
+    /// A goal of the user's own is called ([`GOAL`]).
+    pub(crate) goal: bool,
     /// The symbol of the function whose mutants are made ([`MUTANTS`]); `*` for all functions.
     pub(crate) mutants: Option<String>,
     /// Assumptions about functions of the sources ([`ASSUME`]).
@@ -129,6 +131,8 @@ pub const MOVES: &str = "-fpen-moves";
 
 /// pen-cc's own option: makes every decision of several conditions a site, with a branch for each way through it.
 pub const DECISIONS: &str = "-fpen-decisions";
+/// pen-cc's own option: calls the goal of a file that includes `pen_goal.h`.
+pub const GOAL: &str = "-fpen-goal";
 /// pen-cc's own option: makes the mutants of all functions, or with `=SYMBOL` of one.
 pub const MUTANTS: &str = "-fpen-mutants";
 
@@ -313,6 +317,7 @@ impl Arguments {
             exceptions: false,
             moves: false,
             decisions: false,
+            goal: false,
             mutants: None,
             assumptions: Vec::new(),
             counters: false,
@@ -337,6 +342,10 @@ impl Arguments {
             }
             DECISIONS => {
                 self.decisions = true;
+                return Ok(());
+            }
+            GOAL => {
+                self.goal = true;
                 return Ok(());
             }
             _ if let Some(function) = mutated(arg) => {

@@ -2,6 +2,7 @@
 //! the flags have changed.
 
 pub mod compiler;
+mod goal;
 pub mod interruptible;
 
 use std::{
@@ -45,6 +46,8 @@ pub struct Recipe {
     pub decisions: bool,
     /// The symbol of the function to create mutants of; `*` for all functions.
     pub mutants: Option<String>,
+    /// The file of a goal of the user's own: it includes `pen_goal.h`, and the conditionals of the sources call it.
+    pub goal: Option<PathBuf>,
 }
 
 /// Returns the directory in which compiled files are kept between runs.
@@ -101,8 +104,14 @@ fn build_with(recipe: &Recipe, stop: Option<&Stop>) -> Result<PathBuf, Error> {
     if let Some(function) = &recipe.mutants {
         flags.push(format!("{}={function}", penfuzz_cc::MUTANTS_FLAG));
     }
+    if recipe.goal.is_some() {
+        flags.push(penfuzz_cc::GOAL_FLAG.to_owned());
+    }
     let place = Place { cache, stop };
     let mut objects = objects(&recipe.sources, &flags, recipe.san_cov, &place)?;
+    if let Some(goal) = &recipe.goal {
+        objects.extend(goal::object(goal, &place)?);
+    }
     // Sorted, so that the order does not depend on which source is under test: the functions of a library then share
     // one target file.
     objects.sort();
@@ -282,7 +291,8 @@ fn link(recipe: &Recipe, objects: &[PathBuf], place: &Place) -> Result<PathBuf, 
     let temporary = place.temporary()?;
     let new = temporary.path().join("out.pen");
     let mut compile = Compile::new(&new).sources(objects.iter().cloned()).flag("-Wl,--no-demangle");
-    if recipe.sources.iter().any(|s| Language::of(s) == Language::Cxx || is_archive(s) && has_cxx(s)) {
+    let inputs = recipe.sources.iter().chain(&recipe.goal);
+    if inputs.clone().any(|s| Language::of(s) == Language::Cxx || is_archive(s) && has_cxx(s)) {
         compile = compile.language(Language::Cxx);
     }
     compile.libraries.splice(0..0, libraries(&recipe.libs));
@@ -308,6 +318,9 @@ fn link_with_stubs(mut compile: Compile, recipe: &Recipe, place: &Place, tempora
     loop {
         let Err(error) = place.run(&compile, temporary, &recipe.sources[0], "does not link") else { return Ok(()) };
         let found = undefined::named_by_linker(error.detail().unwrap_or_default());
+        if let Some(goal) = &recipe.goal {
+            goal::check(goal, &found)?;
+        }
         if found.is_subset(&names) {
             return Err(error);
         }

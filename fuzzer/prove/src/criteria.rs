@@ -88,6 +88,7 @@ fn site_of(goal: &CriterionGoal) -> Site {
         best_distance: None,
         input: None,
         best_input: None,
+        further: Vec::new(),
         unchanged_over: None,
         met: None,
         proof: None,

@@ -67,6 +67,9 @@ pub fn text(report: &Report, dir: &Path) -> String {
         );
         for branch in &site.branches {
             let _ = writeln!(out, "  {:<5}  {}", branch.outcome, describe(report, site, branch));
+            for args in &branch.further {
+                let _ = writeln!(out, "         {}", decimal_call(report, args));
+            }
         }
     }
     summary::list_files(report, dir, &mut out);

@@ -23,6 +23,7 @@ fn branch(outcome: &str, status: Status, met: Option<Met>) -> Branch {
         covered_at: None,
         best_distance: (status == Status::GivenUp).then_some(1),
         input: met.as_ref().map(|_| example::args(0.5, 3)),
+        further: Vec::new(),
         unchanged_over: None,
         best_input: (status == Status::GivenUp).then(|| example::args(0.25, 2)),
         met,

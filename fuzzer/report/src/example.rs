@@ -89,6 +89,7 @@ pub fn report() -> Report {
         exceptions: None,
         verdict: None,
         operations: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
@@ -155,6 +156,7 @@ fn sites() -> Vec<Site> {
         input: Some(input.to_vec()),
         best_input: (status == GivenUp).then(|| input.to_vec()),
         met: None,
+        further: Vec::new(),
         unchanged_over: None,
         proof: None,
     };

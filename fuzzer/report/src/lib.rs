@@ -29,6 +29,7 @@ pub mod exclusions;
 pub mod extended;
 pub mod files;
 pub mod format;
+pub mod goal;
 pub mod history;
 pub mod html;
 mod inconsistency;

@@ -13,6 +13,7 @@ use super::{
     criterion_goals::CriterionGoal,
     decisions::{Criterion, Decision, UncoveredLine},
     exceptions::{ExceptionVerdict, Exceptions, Operations},
+    goal::GoalResult,
     mutation::Mutation,
     proof::{Code, Proof},
     requirements::Requirement,
@@ -127,6 +128,9 @@ pub struct Report {
     /// The operations by what is known about their exceptions; only together with `exceptions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<Operations>,
+    /// The result for the goal of `--goal`; only in campaigns with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalResult>,
     /// The counts of each criterion of `--criterion`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub criteria: BTreeMap<String, Criterion>,
@@ -395,6 +399,9 @@ pub struct Branch {
     /// For an uncovered branch, the simplified input that reached `best_distance`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_input: Option<Vec<Arg>>,
+    /// For equal operands: the arguments of further inputs that meet this boundary value. `input` is not among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Vec<Arg>>,
     /// For an open branch, the number of kept inputs that execute its condition, if there are at least four and all are
     /// equally far from the branch: its operands may not depend on the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,6 +54,15 @@ impl Words {
                 sample: "overflow",
                 rest: "report.json has all of it",
             },
+            Goals::Custom => Self {
+                goal: "goal",
+                goals: "goals",
+                done: "reached",
+                site: "goal",
+                outcomes: "",
+                sample: "T",
+                rest: "report.json has all of it",
+            },
             Goals::Mutants => Self {
                 goal: "mutant",
                 goals: "mutants",

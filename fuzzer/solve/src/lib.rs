@@ -8,18 +8,20 @@
 //!
 //! | step | file |
 //! | --- | --- |
-//! | text to terms | `sexp.rs`, `script.rs`, `reader.rs`, `vectors.rs`, `literals.rs`, `term.rs` |
+//! | text to terms | `sexp.rs`, `script.rs`, `reader.rs`, `reals.rs`, `vectors.rs`, `literals.rs`, `term.rs` |
 //! | definitions replaced, conjuncts ordered | `problem.rs` |
 //! | terms to C | `emit/` |
 //! | search | `search.rs`, and [`penfuzz_path_search`] |
-//! | models checked | `eval.rs`, `float.rs` |
+//! | models checked | `eval.rs`, `float.rs`; of `Real` and `Int` by `exact.rs` |
 
 pub mod emit;
 pub mod eval;
+pub mod exact;
 pub mod float;
 mod literals;
 pub mod problem;
 mod reader;
+mod reals;
 pub mod script;
 mod search;
 pub mod sexp;
@@ -30,12 +32,21 @@ mod vectors;
 #[cfg(test)]
 mod tests;
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use penfuzz_error::{Error, failed};
 use penfuzz_system::files::foreign;
 
-use self::{problem::Problem, script::Script, term::Value};
+use self::{
+    exact::Exact,
+    problem::Problem,
+    script::Script,
+    search::Search,
+    term::{Op, Term, Value},
+};
 
 /// Options of the search and of the solvers.
 #[derive(Debug, Clone)]
@@ -50,8 +61,19 @@ pub struct Options {
     pub minimizer: String,
     /// Time limit for evaluating all inputs if there are few; zero to never do so.
     pub exhaust_time: Duration,
-    /// Time limit of each solver; `None` to use no solvers.
-    pub solver_time: Option<Duration>,
+    /// Which solvers are asked, and how long.
+    pub proofs: Proofs,
+}
+
+/// The use of solvers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proofs {
+    /// None is asked.
+    Off,
+    /// All together get half of the time limit, after the first quarter of the search.
+    Within,
+    /// Each gets this time, after the search.
+    Each(Duration),
 }
 
 /// The answer for a formula.
@@ -59,6 +81,8 @@ pub struct Options {
 pub enum Answer {
     /// These values of all variables satisfy the formula.
     Sat(Vec<Value>),
+    /// These rational values of all variables satisfy the formula, which is one of `Real` and `Int`.
+    ExactSat(Vec<Exact>),
     /// No values satisfy it.
     Unsat,
     /// Undecided.
@@ -70,7 +94,7 @@ impl Answer {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Sat(_) => "sat",
+            Self::Sat(_) | Self::ExactSat(_) => "sat",
             Self::Unsat => "unsat",
             Self::Unknown => "unknown",
         }
@@ -130,14 +154,46 @@ impl Solved {
         self.script.status.as_deref().is_some_and(|s| matches!(s, "sat" | "unsat") && found != "unknown" && s != found)
     }
 
+    /// The values of the model in the order of the variables: name, sort and value in SMT-LIB. `None` without a model.
+    #[must_use]
+    pub fn constants(&self) -> Option<Vec<(&str, String, String)>> {
+        let terms = &self.script.terms;
+        let texts: Vec<String> = match &self.answer {
+            Answer::Sat(values) => values.iter().map(|value| value.text()).collect(),
+            Answer::ExactSat(values) => {
+                terms.variables.iter().zip(values).map(|(variable, value)| value.text(variable.sort)).collect()
+            }
+            _ => return None,
+        };
+        let variables = terms.variables.iter().map(|v| (v.name.as_str(), terms.sort_text(v)));
+        Some(variables.zip(texts).map(|((name, sort), text)| (name, sort, text)).collect())
+    }
+
     /// The model in SMT-LIB; empty if there is none.
     #[must_use]
     pub fn model(&self) -> String {
-        let Answer::Sat(values) = &self.answer else { return String::new() };
-        let lines = self.script.terms.variables.iter().zip(values).map(|(variable, value)| {
-            format!("  (define-fun {} () {} {})\n", variable.name, variable.sort.text(), value.text())
-        });
+        let Some(constants) = self.constants() else { return String::new() };
+        let lines = constants.iter().map(|(name, sort, value)| format!("  (define-fun {name} () {sort} {value})\n"));
         format!("(model\n{})\n", lines.collect::<String>())
+    }
+
+    /// How the answer is to be understood, if the formula is one of `Real` and `Int`.
+    #[must_use]
+    pub fn remark(&self) -> Option<&'static str> {
+        match &self.answer {
+            _ if !self.script.terms.are_exact => None,
+            Answer::ExactSat(_) if self.method == Method::Simplification => {
+                Some("checked with exact rational arithmetic")
+            }
+            Answer::ExactSat(_) if self.method == Method::Search => {
+                Some("searched in 64-bit floats and integers; the model was checked with exact rational arithmetic")
+            }
+            Answer::ExactSat(_) => Some("a solver's model, checked with exact rational arithmetic"),
+            Answer::Unknown => {
+                Some("searched in 64-bit floats and integers, which are few of the values of Real and Int")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -168,7 +224,8 @@ pub fn read(file: &Path) -> Result<Script, Error> {
 /// Those of [`read`], and when the C function cannot be compiled or run.
 pub fn solve(file: &Path, options: &Options) -> Result<Solved, Error> {
     let mut script = read(file)?;
-    let problem = Problem::new(&mut script.terms, &script.asserted);
+    let constrained = constrained(&mut script);
+    let problem = Problem::new(&mut script.terms, &constrained);
     let mut solved = Solved {
         script,
         answer: Answer::Unknown,
@@ -178,26 +235,93 @@ pub fn solve(file: &Path, options: &Options) -> Result<Solved, Error> {
         solvers: Vec::new(),
         notes: Vec::new(),
     };
-    let mut few_inputs = None;
-    if problem.is_refuted {
+    if problem.is_refuted && !solved.script.terms.are_exact {
         solved.answer = Answer::Unsat;
-    } else if problem.conjuncts.is_empty() || problem.free.is_empty() {
+    } else if problem.is_refuted || problem.conjuncts.is_empty() || problem.free.is_empty() {
+        // If rounding has refuted a formula of reals, that is no proof.
         accept(&mut solved, &problem, &[]);
+        ask_at_end(&mut solved, file, options)?;
     } else {
-        few_inputs = search::run(&mut solved, &problem, options)?;
-    }
-    if let (Answer::Unknown, Some(time)) = (&solved.answer, options.solver_time) {
-        solvers::ask(&mut solved, file, time)?;
-    }
-    if let (Answer::Unknown, Some(mut form)) = (&solved.answer, few_inputs) {
-        search::exhaust(&mut solved, &problem, options, &mut form)?;
+        search_and_ask(&mut solved, &problem, file, options)?;
     }
     Ok(solved)
+}
+
+/// The assertions, and for a formula of reals that each variable is finite in the search.
+fn constrained(script: &mut Script) -> Vec<Term> {
+    let mut all = script.asserted.clone();
+    if script.terms.are_exact {
+        for (number, sort) in script.terms.variables.iter().map(|v| v.sort).enumerate().collect::<Vec<_>>() {
+            if sort == reals::REAL {
+                let variable = script.terms.make(Op::Var(number as u32), sort, &[]);
+                all.push(reals::is_finite(&mut script.terms, variable));
+            }
+        }
+    }
+    all
+}
+
+/// Asks the solvers about a formula that is not decided, with the whole time limit.
+fn ask_at_end(solved: &mut Solved, file: &Path, options: &Options) -> Result<(), Error> {
+    match (&solved.answer, options.proofs) {
+        (Answer::Unknown, Proofs::Within) => solvers::ask(solved, file, solvers::Limit::All(options.max_time)),
+        (Answer::Unknown, Proofs::Each(time)) => solvers::ask(solved, file, solvers::Limit::Each(time)),
+        _ => Ok(()),
+    }
+}
+
+/// All inputs are evaluated before solvers are asked if they have at most this number of bits, which takes a second.
+const FEW_BITS: u32 = 24;
+/// The search before solvers are asked, at least.
+const FIRST_SEARCH: Duration = Duration::from_secs(1);
+
+/// Searches, asks solvers, and evaluates all inputs if they are few, until one of these decides the formula.
+fn search_and_ask(solved: &mut Solved, problem: &Problem, file: &Path, options: &Options) -> Result<(), Error> {
+    let mut search = Search::new(solved, problem)?;
+    let bits = problem.input_bits(&solved.script.terms);
+    let can_exhaust = search::can_exhaust(bits, options) && !solved.script.terms.are_exact;
+    let time = if can_exhaust { options.max_time.min(search::SEARCH_FIRST) } else { options.max_time };
+    let first = match options.proofs {
+        Proofs::Within => time.min((options.max_time / 4).max(FIRST_SEARCH)),
+        Proofs::Off | Proofs::Each(_) => time,
+    };
+    search.run(solved, problem, options, first)?;
+    let are_few = can_exhaust && bits <= FEW_BITS && options.proofs == Proofs::Within;
+    if are_few && solved.answer == Answer::Unknown {
+        search.exhaust(solved, problem, options)?;
+    }
+    match (&solved.answer, options.proofs) {
+        (Answer::Unknown, Proofs::Within) => {
+            let begun = Instant::now();
+            solvers::ask(solved, file, solvers::Limit::All(options.max_time / 2))?;
+            let used = first + begun.elapsed();
+            search.run(solved, problem, options, time.saturating_sub(used))?;
+        }
+        _ => ask_at_end(solved, file, options)?,
+    }
+    if can_exhaust && !are_few && solved.answer == Answer::Unknown {
+        search.exhaust(solved, problem, options)?;
+    }
+    Ok(())
 }
 
 /// Accepts these values of the free variables as a model if the evaluator agrees, and counts them as rejected
 /// otherwise.
 fn accept(solved: &mut Solved, problem: &Problem, free: &[Value]) -> bool {
+    if solved.script.terms.are_exact {
+        let value = |v: usize| {
+            let place = problem.free.iter().position(|f| *f == v)?;
+            free.get(place).copied().and_then(Exact::of)
+        };
+        // A variable that no conjunct depends on may have any value.
+        let zero = |v: usize| Exact::of(Value::of_bits(solved.script.terms.variables[v].sort, 0));
+        let of = |v: usize| if problem.free.contains(&v) { value(v) } else { zero(v) };
+        let found = exact::model(&solved.script.terms, &solved.script.asserted, &problem.definitions, of);
+        let holds = found.is_some();
+        solved.rejected += u64::from(!holds);
+        solved.answer = found.map_or(Answer::Unknown, Answer::ExactSat);
+        return holds;
+    }
     let values = problem.complete(&solved.script.terms, free);
     let holds = eval::holds(&solved.script.terms, &solved.script.asserted, &values);
     if holds {

@@ -59,7 +59,7 @@ impl Real {
     #[must_use]
     pub fn read(exprs: &Exprs, id: Id) -> Option<Self> {
         if let Some(text) = exprs.atom(id) {
-            return Self::number(text);
+            return Self::of_text(text);
         }
         let list = exprs.list(id)?;
         match (exprs.atom(*list.first()?)?, &list[1..]) {
@@ -79,7 +79,8 @@ impl Real {
 
     /// Parses a decimal number with or without a point, and with or without an exponent. SMT-LIB has no exponents, but
     /// some programs write them.
-    fn number(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -94,6 +95,18 @@ impl Real {
         } else {
             Self { negative, numerator: numerator * scale, denominator: one }
         })
+    }
+
+    /// Whether it is negative, its numerator, and its denominator.
+    #[must_use]
+    pub const fn parts(&self) -> (bool, &BigUint, &BigUint) {
+        (self.negative, &self.numerator, &self.denominator)
+    }
+
+    /// The same number without its sign.
+    #[must_use]
+    pub fn magnitude(&self) -> Self {
+        Self { negative: false, ..self.clone() }
     }
 
     /// Rounds to a float; 0 gets the positive sign.

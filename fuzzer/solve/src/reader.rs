@@ -31,9 +31,15 @@ impl<'a> Reader<'a> {
         if let Some(Meaning::Term(term)) = self.meaning(name) {
             return Ok(term);
         }
+        if self.is_exact()
+            && let Some(number) = self.number(id, name)?
+        {
+            return Ok(number);
+        }
         let value = match name {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
+            _ if self.is_exact() => None,
             _ => rounding(name).or_else(|| literals::bits(name)),
         };
         match value {
@@ -50,7 +56,7 @@ impl<'a> Reader<'a> {
             return match (name, rest) {
                 ("let", [bindings, body]) => self.bindings(*bindings, *body),
                 ("!", [term, ..]) => self.term(*term),
-                ("_", _) => self.indexed_value(id, rest),
+                ("_", _) if !self.is_exact() => self.indexed_value(id, rest),
                 ("forall" | "exists", _) => Err(at(self.exprs.line(id), "quantifiers are not supported")),
                 ("to_fp", _) => Err(self.wrong(id)),
                 _ => self.operation(id, name, &[], rest),
@@ -103,7 +109,9 @@ impl<'a> Reader<'a> {
     }
 
     fn operation(&mut self, id: Id, name: &'a str, indices: Indices, args: &[Id]) -> Result<Term, Error> {
-        if let ("to_fp", [exponent, significand]) = (name, indices) {
+        if let ("to_fp", [exponent, significand]) = (name, indices)
+            && !self.is_exact()
+        {
             let format = float(self.exprs.line(id), *exponent, *significand)?;
             if let [mode, real] = args
                 && let Some(real) = Real::read(self.exprs, *real)
@@ -120,6 +128,10 @@ impl<'a> Reader<'a> {
             return self.call(id, &meaning, &args);
         }
         let term = match (name.split_once('.'), indices) {
+            _ if self.is_exact() => match self.arithmetic(id, name, &args)? {
+                Some(term) => Some(term),
+                None => self.core(id, name, indices, &args)?.filter(|_| name != "fp"),
+            },
             (Some(("fp", _)), _) => self.float_operation(id, name, indices, &args)?,
             _ => match self.core(id, name, indices, &args)? {
                 Some(term) => Some(term),
@@ -191,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The conjunction of these formulas.
-    fn all(&mut self, formulas: &[Term]) -> Term {
+    pub(super) fn all(&mut self, formulas: &[Term]) -> Term {
         match formulas {
             [only] => *only,
             _ => self.make(Op::And, Sort::Bool, formulas),

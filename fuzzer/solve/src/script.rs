@@ -1,17 +1,22 @@
 //! The commands of a file: declarations, assertions, and the `:status`.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use penfuzz_error::Error;
 
 use super::{
     float::{Format, Rounding},
+    reals,
     sexp::{Exprs, Id, Kind, at},
     term::{MAX_BITS, Sort, Term, Terms, Value},
 };
 
 /// Supported logics. Some of them have further sorts, which are not supported.
 const LOGICS: [&str; 6] = ["QF_FP", "QF_BVFP", "QF_FPBV", "QF_BV", "QF_UF", "ALL"];
+/// Supported logics of `Real` and `Int`.
+const EXACT_LOGICS: [&str; 8] = ["QF_LRA", "QF_LIA", "QF_LIRA", "QF_NRA", "QF_NIA", "QF_NIRA", "QF_RDL", "QF_IDL"];
+/// Those among them without `Int`: a number without a point is a `Real`.
+const REAL_LOGICS: [&str; 3] = ["QF_LRA", "QF_NRA", "QF_RDL"];
 /// A file is too large if parsing takes more than `MOST_STEPS` steps plus `STEPS_PER_EXPRESSION` for each expression:
 /// macros can double the formula at each use.
 const MOST_STEPS: usize = 1_000_000;
@@ -45,6 +50,19 @@ pub(super) struct Reader<'a> {
     locals: HashMap<&'a str, Vec<Term>>,
     sorts: HashMap<&'a str, Sort>,
     steps: usize,
+    /// The kind of numbers in the file, once that is known.
+    numbers: Cell<Option<Numbers>>,
+    /// The logic has no `Int`.
+    pub(super) has_only_reals: bool,
+}
+
+/// The numbers of a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Floats and bit vectors.
+    OfMachine,
+    /// `Real` and `Int`.
+    Exact,
 }
 
 /// Parses a file.
@@ -63,6 +81,8 @@ pub fn read(text: &str) -> Result<Script, Error> {
         locals: HashMap::new(),
         sorts: HashMap::new(),
         steps: 0,
+        numbers: Cell::new(None),
+        has_only_reals: false,
     };
     let mut checks = 0;
     for id in &exprs.top {
@@ -86,6 +106,7 @@ pub fn read(text: &str) -> Result<Script, Error> {
     if checks > 1 {
         return Err(Error::new("there is more than one (check-sat): only one query per file is supported"));
     }
+    reader.script.terms.are_exact = reader.is_exact();
     Ok(reader.script)
 }
 
@@ -129,15 +150,40 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn logic(&self, id: Id) -> Result<(), Error> {
+    fn logic(&mut self, id: Id) -> Result<(), Error> {
         let logic = self.exprs.shown(id);
+        if EXACT_LOGICS.contains(&logic.as_str()) {
+            self.has_only_reals = REAL_LOGICS.contains(&logic.as_str());
+            return self.has_numbers(id, Numbers::Exact);
+        }
         if LOGICS.contains(&logic.as_str()) {
             return Ok(());
         }
         Err(at(
             self.exprs.line(id),
-            format_args!("the logic {logic} is not supported: only QF_FP, QF_BVFP and QF_BV are"),
+            format_args!(
+                "the logic {logic} is not supported: only QF_FP, QF_BVFP, QF_BV, and QF_ with LRA, NRA, LIA, NIA are"
+            ),
         ))
+    }
+
+    /// Notes the kind of numbers of the file.
+    ///
+    /// # Errors
+    /// If it has numbers of both kinds.
+    fn has_numbers(&self, id: Id, kind: Numbers) -> Result<(), Error> {
+        match self.numbers.replace(Some(kind)) {
+            Some(other) if other != kind => Err(at(
+                self.exprs.line(id),
+                "Real and Int together with floats, rounding modes or bit vectors are not supported",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the numbers are `Real` and `Int`.
+    pub(super) fn is_exact(&self) -> bool {
+        self.numbers.get() == Some(Numbers::Exact)
     }
 
     fn name(&self, id: Id) -> Result<&'a str, Error> {
@@ -169,6 +215,7 @@ impl<'a> Reader<'a> {
         let params = params.iter().map(|p| self.parameter(*p)).collect::<Result<Vec<_>, _>>()?;
         let meaning = if params.is_empty() {
             let term = self.term(body)?;
+            let term = self.as_sort(term, sort);
             self.expect(body, term, sort)?;
             Meaning::Term(term)
         } else {
@@ -200,14 +247,21 @@ impl<'a> Reader<'a> {
             at(
                 exprs.line(id),
                 format_args!(
-                    "the sort {} is not supported: only Bool, RoundingMode, bit vectors and floats are",
+                    "the sort {} is not supported: only Bool, RoundingMode, bit vectors, floats, Real and Int are",
                     exprs.shown(id)
                 ),
             )
         };
         if let Some(name) = exprs.atom(id) {
+            match name {
+                "Real" | "Int" => self.has_numbers(id, Numbers::Exact)?,
+                "RoundingMode" | "Float16" | "Float32" | "Float64" => self.has_numbers(id, Numbers::OfMachine)?,
+                _ => {}
+            }
             return Ok(match name {
                 "Bool" => Sort::Bool,
+                "Real" => reals::REAL,
+                "Int" => reals::INT,
                 "RoundingMode" => Sort::Rounding,
                 "Float16" => Sort::Float(Format::new(5, 11)),
                 "Float32" => Sort::Float(Format::new(8, 24)),
@@ -220,10 +274,12 @@ impl<'a> Reader<'a> {
         let words: Vec<_> = parts.iter().filter_map(|p| exprs.atom(*p)).collect();
         match (words.len() == parts.len()).then_some(words.as_slice()) {
             Some(["_", "BitVec", width]) => {
+                self.has_numbers(id, Numbers::OfMachine)?;
                 let width = width.parse().map_err(|_| unknown())?;
                 vector(exprs.line(id), width)
             }
             Some(["_", "FloatingPoint", exponent, significand]) => {
+                self.has_numbers(id, Numbers::OfMachine)?;
                 let number = |text: &str| text.parse::<u32>().map_err(|_| unknown());
                 float(exprs.line(id), number(exponent)?, number(significand)?).map(Sort::Float)
             }
@@ -261,14 +317,15 @@ impl<'a> Reader<'a> {
         if params.len() != args.len() {
             return Err(at(self.exprs.line(id), format_args!("`{}` has wrong arguments", self.exprs.shown(id))));
         }
-        for ((_, sort), arg) in params.iter().zip(args) {
+        let args: Vec<Term> = params.iter().zip(args).map(|((_, sort), arg)| self.as_sort(*arg, *sort)).collect();
+        for ((_, sort), arg) in params.iter().zip(&args) {
             self.expect(id, *arg, *sort)?;
         }
         let outer = core::mem::take(&mut self.locals);
         let names: Vec<_> = params.iter().map(|p| p.0).zip(args.iter().copied()).collect();
         let term = self.bound(&names, |me| me.term(*body));
         self.locals = outer;
-        let term = term?;
+        let term = self.as_sort(term?, *sort);
         self.expect(*body, term, *sort)?;
         Ok(term)
     }
@@ -324,6 +381,8 @@ pub(super) fn value<'a>(exprs: &'a Exprs<'a>, id: Id, sort: Sort) -> Option<Valu
         locals: HashMap::new(),
         sorts: HashMap::new(),
         steps: 0,
+        numbers: Cell::new(None),
+        has_only_reals: false,
     };
     let term = reader.term(id).ok()?;
     reader.script.terms.constant(term).filter(|v| v.sort() == sort)

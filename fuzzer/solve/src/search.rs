@@ -31,13 +31,13 @@ use super::{
 const FLAGS: [&str; 2] = ["-O1", "-ffp-contract=off"];
 
 /// Time limit of the search if all inputs can be evaluated afterwards.
-const SEARCH_FIRST: Duration = Duration::from_secs(1);
+pub(super) const SEARCH_FIRST: Duration = Duration::from_secs(1);
 
 /// Evaluations of the first round of each form. They double with each further round.
 const FIRST_TURN: u64 = 1 << 18;
 
 /// A problem as a loaded target.
-pub(super) struct Form {
+struct Form {
     emitted: Emitted,
     session: ReplaySession,
     query: Query,
@@ -57,35 +57,61 @@ impl Form {
     }
 }
 
-/// Searches for a model. Two forms of the problem alternate, since each finds models that the other does not: one
-/// conditional per conjunct, and the form of [`Problem::summed`]. Returns the form that [`exhaust`] needs if no model
-/// was found and there are few inputs.
-pub(super) fn run(solved: &mut Solved, problem: &Problem, options: &Options) -> Result<Option<Form>, Error> {
-    solved.method = Method::Search;
-    let bits = problem.input_bits(&solved.script.terms);
-    let can_exhaust = bits <= exhaust::MAX_BITS && !options.exhaust_time.is_zero();
-    let mut forms = vec![Form::new(&solved.script.terms, problem)?];
-    // The time limit begins after compilation, which takes seconds for a large formula.
-    let time = if can_exhaust { options.max_time.min(SEARCH_FIRST) } else { options.max_time };
-    let until = Instant::now() + time;
-    let mut summed = problem.summed(&mut solved.script.terms);
-    let mut turns = 0;
-    loop {
-        if let Some(other) = summed.take_if(|_| turns == 1) {
-            forms.push(Form::new(&solved.script.terms, &other)?);
-        }
-        let (round, number) = (turns / forms.len(), turns % forms.len());
-        let left = options.max_evals.saturating_sub(solved.evaluations);
-        if Instant::now() >= until || left == 0 || interrupts::requested() {
-            break;
-        }
-        let turn = Round { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: turns as u64 };
-        if search(solved, problem, options, &mut forms[number], &turn)? {
-            return Ok(None);
-        }
-        turns += 1;
+/// Whether all inputs of this many bits can be evaluated.
+pub(super) fn can_exhaust(bits: u32, options: &Options) -> bool {
+    bits <= exhaust::MAX_BITS && !options.exhaust_time.is_zero()
+}
+
+/// The search for a model of a problem. Two forms of the problem alternate, since each finds models that the other does
+/// not: one conditional per conjunct, and the form of [`Problem::summed`].
+pub(super) struct Search {
+    forms: Vec<Form>,
+    summed: Option<Problem>,
+    turns: usize,
+}
+
+impl Search {
+    /// Compiles the first form.
+    pub(super) fn new(solved: &mut Solved, problem: &Problem) -> Result<Self, Error> {
+        let forms = vec![Form::new(&solved.script.terms, problem)?];
+        Ok(Self { forms, summed: problem.summed(&mut solved.script.terms), turns: 0 })
     }
-    Ok(Some(forms.swap_remove(0)).filter(|_| can_exhaust))
+
+    /// Searches until a model is found, for this time at most; goes on where the last call has ended. The limit does
+    /// not include the compilation of the first form, which takes seconds for a large formula.
+    pub(super) fn run(
+        &mut self,
+        solved: &mut Solved,
+        problem: &Problem,
+        options: &Options,
+        time: Duration,
+    ) -> Result<(), Error> {
+        if solved.answer != Answer::Unknown {
+            return Ok(());
+        }
+        let until = Instant::now() + time;
+        loop {
+            if let Some(other) = self.summed.take_if(|_| self.turns == 1) {
+                self.forms.push(Form::new(&solved.script.terms, &other)?);
+            }
+            let (round, number) = (self.turns / self.forms.len(), self.turns % self.forms.len());
+            let left = options.max_evals.saturating_sub(solved.evaluations);
+            if Instant::now() >= until || left == 0 || interrupts::requested() {
+                return Ok(());
+            }
+            solved.method = Method::Search;
+            let turn = Round { until, evaluations: left.min(FIRST_TURN << round.min(30)), number: self.turns as u64 };
+            if search(solved, problem, options, &mut self.forms[number], &turn)? {
+                return Ok(());
+            }
+            self.turns += 1;
+        }
+    }
+
+    /// Evaluates all inputs, unless the user has interrupted.
+    pub(super) fn exhaust(&mut self, solved: &mut Solved, problem: &Problem, options: &Options) -> Result<(), Error> {
+        exhaust(solved, problem, options, &mut self.forms[0])
+    }
 }
 
 /// The limits of one round of a form. `number` changes the seed.
@@ -125,8 +151,7 @@ fn search(
     Ok(accept(solved, problem, &decode(&solved.script.terms, problem, &form.layout, &bytes)))
 }
 
-/// Evaluates all inputs, unless the user has interrupted.
-pub(super) fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
+fn exhaust(solved: &mut Solved, problem: &Problem, options: &Options, form: &mut Form) -> Result<(), Error> {
     if interrupts::requested() {
         return Ok(());
     }

@@ -2,24 +2,39 @@
 //!
 //! Two solvers must agree on `unsat`. A solver's model is checked like a model of the search.
 
-use std::{fmt::Write, fs, path::Path, time::Duration};
+use std::{
+    fmt::Write,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use penfuzz_error::{Error, failed};
 use penfuzz_prove::solver::{self, Answer as Verdict};
 use penfuzz_system::files::foreign;
 
 use super::{
-    Answer, Method, Solved, eval,
+    Answer, Method, Solved, eval, exact,
     sexp::Exprs,
     term::{Terms, Value},
 };
+
+/// The time limit of the solvers.
+#[derive(Debug, Clone, Copy)]
+pub enum Limit {
+    /// Of each solver.
+    Each(Duration),
+    /// Of all together.
+    All(Duration),
+}
 
 /// Runs one solver after another, until one has a model or two answer `unsat`.
 ///
 /// # Errors
 /// When the files for the solvers cannot be written.
-pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error> {
+pub fn ask(solved: &mut Solved, file: &Path, limit: Limit) -> Result<(), Error> {
     solved.method = Method::Solvers;
+    let begun = Instant::now();
     let all = solver::find();
     if all.is_empty() {
         solved.notes.push("no solver was found: install z3, cvc5 or bitwuzla, or run ./setup".to_owned());
@@ -34,15 +49,18 @@ pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error
         fs::write(path, text).map_err(|e| failed(path, "cannot be written", e))?;
     }
     let mut refuting = Vec::new();
-    for solver in &all {
+    for (number, solver) in all.iter().enumerate() {
+        let time = match limit {
+            Limit::Each(time) => time,
+            Limit::All(time) => time.saturating_sub(begun.elapsed()) / (all.len() - number) as u32,
+        };
         let (verdict, answer) = solver.ask(&question, time);
         solved.solvers.push(answer);
         match verdict {
             Verdict::Sat => {
                 let text = solver.values(&with_values, time + time).unwrap_or_default();
-                let model = model(&solved.script.terms, &text);
-                if let Some(model) = model.filter(|m| eval::holds(&solved.script.terms, &solved.script.asserted, m)) {
-                    solved.answer = Answer::Sat(model);
+                if let Some(answer) = checked_model(solved, &text) {
+                    solved.answer = answer;
                     break;
                 }
                 solved.notes.push(format!("{} answers sat, but its model does not satisfy the formula", solver.name));
@@ -60,7 +78,7 @@ pub fn ask(solved: &mut Solved, file: &Path, time: Duration) -> Result<(), Error
             solved.answer = Answer::Unsat;
         }
         ([], _) => {}
-        (names, Answer::Sat(_)) => {
+        (names, Answer::Sat(_) | Answer::ExactSat(_)) => {
             solved.notes.push(format!("{} answers unsat, but the model satisfies the formula", names.join(", ")));
         }
         (names, _) => {
@@ -117,6 +135,20 @@ fn commands(text: &str) -> Vec<&str> {
 
 fn names(terms: &Terms) -> String {
     terms.variables.iter().map(|v| v.name.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The model that a solver prints, if it satisfies the formula.
+fn checked_model(solved: &Solved, text: &str) -> Option<Answer> {
+    let terms = &solved.script.terms;
+    if !terms.are_exact {
+        let model = model(terms, text)?;
+        return eval::holds(terms, &solved.script.asserted, &model).then_some(Answer::Sat(model));
+    }
+    let exprs = Exprs::read(text).ok()?;
+    let pairs = exprs.list(*exprs.top.first()?)?;
+    (pairs.len() == terms.variables.len()).then_some(())?;
+    let value = |v: usize| super::reals::value(&exprs, *exprs.list(pairs[v])?.get(1)?);
+    exact::model(terms, &solved.script.asserted, &[], value).map(Answer::ExactSat)
 }
 
 /// Parses the values that a solver prints, in the order of the variables: `((x #b01) …)`.

@@ -238,6 +238,8 @@ pub struct Terms {
     known: HashMap<Node, Term>,
     /// The declared constants.
     pub variables: Vec<Variable>,
+    /// Whether floats stand for `Real` and bit vectors for `Int` ([`super::reals`]).
+    pub are_exact: bool,
 }
 
 impl Terms {
@@ -251,6 +253,16 @@ impl Terms {
         self.known.insert(node.clone(), term);
         self.nodes.push(node);
         term
+    }
+
+    /// The sort of a variable in SMT-LIB.
+    #[must_use]
+    pub fn sort_text(&self, variable: &Variable) -> String {
+        match variable.sort {
+            Sort::Float(_) if self.are_exact => "Real".to_owned(),
+            Sort::Bits(_) if self.are_exact => "Int".to_owned(),
+            sort => sort.text(),
+        }
     }
 
     /// The term of a constant value.

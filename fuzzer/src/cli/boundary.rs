@@ -7,7 +7,22 @@ use penfuzz_report::boundary;
 
 use super::{Outcome, fuzz};
 
-/// Runs a campaign whose goals are the boundary values.
-pub(super) fn run(args: &fuzz::Args) -> Result<Outcome, Error> {
-    fuzz::run_for(args, Goals::Boundaries, boundary::text)
+/// Arguments.
+#[derive(Debug, clap::Args)]
+// Without this, the flattened arguments would have a group of the same name.
+#[group(skip)]
+pub struct Args {
+    #[command(flatten)]
+    fuzz: fuzz::Args,
+
+    /// Inputs with equal operands to search for, for each comparison: 1 to 256.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    inputs: u16,
+}
+
+/// Runs a campaign whose goals are the boundary values, and searches for further inputs of those that it meets.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let mut fuzz = args.fuzz.clone();
+    fuzz.boundary_inputs = usize::from(args.inputs);
+    fuzz::run_for(&fuzz, Goals::Boundaries, boundary::text)
 }

@@ -17,9 +17,9 @@ use penfuzz_error::{Error, failed};
 use penfuzz_executor::{evaluator::DEFAULT_FUEL, sandbox::Allow};
 use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_prove as prove;
-use penfuzz_questions::paths;
+use penfuzz_questions::{boundary, paths};
 use penfuzz_report::{
-    Report, criterion::Criterion, format::share, json, junit::Campaign, summary, test_format::TestFormat,
+    Report, criterion::Criterion, format::share, goal, json, junit::Campaign, summary, test_format::TestFormat,
 };
 use penfuzz_system::{
     console, errln,
@@ -104,6 +104,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
     pub(super) criterion: Vec<Criterion>,
 
+    /// C or C++ file that defines which inputs are wanted: those for which its r is 0 at the end of a run
+    /// (docs/goals.md). TARGET must be a source.
+    #[arg(long, value_name = "FILE", conflicts_with = "criterion")]
+    pub(super) goal: Option<PathBuf>,
+
     /// File with requirement tags, one per line: the report traces tests to lines whose comments have one (// REQ-12).
     #[arg(long, value_name = "FILE")]
     requirements: Option<PathBuf>,
@@ -128,6 +133,10 @@ pub struct Args {
 
     #[command(flatten)]
     pub(super) ci: CiArgs,
+
+    /// Inputs with equal operands for each comparison, in a search for boundary values.
+    #[arg(skip)]
+    pub(super) boundary_inputs: usize,
 
     /// Print report.json on standard output instead of the summary.
     #[arg(long)]
@@ -304,6 +313,9 @@ pub(super) fn minimizers() -> PossibleValuesParser {
 
 /// Runs the campaign and prints what it covered.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    if args.goal.is_some() {
+        return run_for(args, Goals::Custom, goal::text);
+    }
     run_for(args, Criterion::goals(&args.criterion), summary::text)
 }
 
@@ -364,7 +376,10 @@ fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Fi
     if !args.criterion.is_empty() && !goals.include_branches() {
         return Err(Error::from_source(Unusable("--criterion is for campaigns on branches only".to_owned())));
     }
-    let linked = args.target.link(goals)?;
+    if args.goal.is_some() && goals != Goals::Custom {
+        return Err(Error::from_source(Unusable("--goal is an option of `penfuzz TARGET` only".to_owned())));
+    }
+    let linked = args.target.link_with_goal(goals, args.goal.as_deref())?;
     if let Some(limit) = limit {
         deadline::set(limit);
     }
@@ -373,6 +388,7 @@ fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Fi
         settings: Settings {
             libs: [settings.libs, linked.libs].concat(),
             criteria: args.criteria(),
+            goal: args.goal.clone(),
             timeout: args.timeout.as_secs_f64(),
             fuel: args.fuel,
             memory_limit: args.memory_limit,
@@ -384,8 +400,10 @@ fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Fi
         compilations: linked.compilations,
         run: args.to_run_options(goals)?,
     };
-    let mut done = campaign::run(&paths::reserve_half_of_budget(options.clone()))?;
+    let reserved = paths::reserve_half_of_budget(options.clone());
+    let mut done = campaign::run(&boundary::reserve_quarter_of_budget(reserved, args.boundary_inputs))?;
     let Finished { dir, report, .. } = &mut done;
+    update(dir, report, |report| boundary::complete(dir, report, &options, args.boundary_inputs))?;
     update(dir, report, |report| paths::complete(dir, report, &options))?;
     update(dir, report, |report| paths::prove(dir, report, &options))?;
     Ok(done)

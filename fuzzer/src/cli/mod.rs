@@ -69,7 +69,7 @@ enum Command {
     /// Find the inputs on which a numeric function is most wrong.
     Accuracy(Box<accuracy::Args>),
     /// Find inputs that make the operands of each comparison equal, or neighbours.
-    Boundary(Box<fuzz::Args>),
+    Boundary(Box<boundary::Args>),
     /// Run the campaigns of a suite and print one table.
     Suite(suite::Args),
     /// Find inputs that raise floating-point exceptions, for each operation.
@@ -88,7 +88,7 @@ enum Command {
     Reach(reach::Args),
     /// Prove that uncovered branches are unreachable, or print why a proof is missing.
     Prove(Box<prove::Args>),
-    /// Find models of SMT-LIB formulas of floats and bit vectors.
+    /// Find models of SMT-LIB formulas of floats and bit vectors, and of reals and integers.
     Solve(solve::Args),
     /// Run inputs again and print arguments, branches and result.
     Replay(replay::Args),

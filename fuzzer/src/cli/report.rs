@@ -10,7 +10,7 @@ use penfuzz_engine::saturation::Goals;
 use penfuzz_error::Error;
 use penfuzz_experiments::{self, archive};
 use penfuzz_questions::exceptions;
-use penfuzz_report::{Report, boundary, exceptions_text, json, summary};
+use penfuzz_report::{Report, boundary, exceptions_text, goal, json, summary};
 use penfuzz_system::console;
 
 use super::{Outcome, values::TrustArgs};
@@ -47,7 +47,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     } else if report.exceptions.is_some() {
         console::out(&exceptions_text::text(&report, &args.dir, false));
     } else {
-        let text = if report.goals == Goals::Boundaries { boundary::text } else { summary::text };
+        let text = match report.goals {
+            Goals::Boundaries => boundary::text,
+            Goals::Custom => goal::text,
+            _ => summary::text,
+        };
         console::out(&text(&report, &args.dir));
     }
     Ok(Outcome::Fine)

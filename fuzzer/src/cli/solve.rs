@@ -8,7 +8,7 @@ use std::{
 use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_report::proof;
-use penfuzz_solve::{self as solve, Answer, Options, Solved};
+use penfuzz_solve::{self as solve, Options, Proofs, Solved};
 use penfuzz_system::{console, errln, outln};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::{Outcome, fuzz, values};
 /// Arguments.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// SMT-LIB files with formulas over floats and bit vectors, each with one check-sat.
+    /// SMT-LIB files with formulas over floats and bit vectors, or over reals and integers, each with one check-sat.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -45,17 +45,39 @@ pub struct Args {
     #[arg(long, conflicts_with = "exhaust_time")]
     no_exhaust: bool,
 
-    /// Ask the installed solvers if the search finds no answer; two must agree on unsat.
-    #[arg(long)]
-    prove: bool,
-
-    /// Time limit of one solver for one file.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration, requires = "prove")]
-    solver_time: Duration,
+    #[command(flatten)]
+    solvers: SolverArgs,
 
     /// Print one JSON object for each file.
     #[arg(long)]
     json: bool,
+}
+
+/// Which solvers are asked.
+#[derive(Debug, clap::Args)]
+struct SolverArgs {
+    /// Ask the installed solvers within --max-time if the first quarter of the search finds no answer; two must agree
+    /// on unsat [default].
+    #[arg(long = "prove", overrides_with = "no_prove")]
+    _prove: bool,
+
+    /// Ask no solver.
+    #[arg(long, overrides_with = "_prove", conflicts_with = "solver_time")]
+    no_prove: bool,
+
+    /// Time of each solver for one file; solvers are then asked after the search, in addition to --max-time.
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    solver_time: Option<Duration>,
+}
+
+impl SolverArgs {
+    fn proofs(&self) -> Proofs {
+        match self.solver_time {
+            _ if self.no_prove => Proofs::Off,
+            Some(time) => Proofs::Each(time),
+            None => Proofs::Within,
+        }
+    }
 }
 
 /// The output of `--json` for one file.
@@ -78,6 +100,9 @@ struct Json<'a> {
     seconds: f64,
     solvers: &'a [proof::Answer],
     notes: &'a [String],
+    /// For a formula over reals and integers: how the answer is to be understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -96,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         max_evals: args.max_evals.unwrap_or(u64::MAX),
         minimizer: args.minimizer.clone(),
         exhaust_time: if args.no_exhaust { Duration::ZERO } else { args.exhaust_time },
-        solver_time: args.prove.then_some(args.solver_time),
+        proofs: args.solvers.proofs(),
     };
     let mut errors = Vec::new();
     for file in &args.files {
@@ -122,6 +147,9 @@ fn one(args: &Args, file: &Path, options: &Options) -> Result<(), Error> {
         console::out_json(&serde_json::to_string(&json(args, file, &solved, seconds)).unwrap_or_default());
     } else {
         outln!("{}", solved.answer.name());
+        if let Some(remark) = solved.remark() {
+            outln!("; {remark}");
+        }
         console::out(&solved.model());
         for note in &solved.notes {
             errln!("penfuzz: {}: {note}", console::shown(&file.to_string_lossy()));
@@ -139,13 +167,9 @@ fn one(args: &Args, file: &Path, options: &Options) -> Result<(), Error> {
 }
 
 fn json<'a>(args: &'a Args, file: &Path, solved: &'a Solved, seconds: f64) -> Json<'a> {
-    let model = match &solved.answer {
-        Answer::Sat(values) => {
-            let constants = solved.script.terms.variables.iter().zip(values);
-            Some(constants.map(|(v, x)| Constant { name: &v.name, sort: v.sort.text(), value: x.text() }).collect())
-        }
-        _ => None,
-    };
+    let constants = solved.constants();
+    let model =
+        constants.map(|all| all.into_iter().map(|(name, sort, value)| Constant { name, sort, value }).collect());
     Json {
         schema: 1,
         file: file.to_string_lossy().into_owned(),
@@ -161,5 +185,6 @@ fn json<'a>(args: &'a Args, file: &Path, solved: &'a Solved, seconds: f64) -> Js
         seconds: (seconds * 1e6).round() / 1e6,
         solvers: &solved.solvers,
         notes: &solved.notes,
+        remark: solved.remark(),
     }
 }

@@ -10,7 +10,7 @@ use penfuzz_directory::{
     rendering::linked::{self, BuildRecord},
 };
 use penfuzz_engine::saturation::Goals;
-use penfuzz_error::Error;
+use penfuzz_error::{Error, at};
 use penfuzz_executor::evaluator::EvaluationLimits;
 use penfuzz_report::{Compilation, criterion::Criterion};
 use penfuzz_system::files::{destination::Unusable, foreign};
@@ -18,7 +18,7 @@ use penfuzz_target::{
     inputs::Calls,
     program::{
         Rounding,
-        kind::{TargetKind, classify},
+        kind::{TargetKind, classify, is_archive},
     },
 };
 
@@ -173,6 +173,7 @@ impl TargetArgs {
             calls: self.calls.calls(),
             goals,
             criteria: vec![Criterion::Branch],
+            goal: None,
             timeout: limits.timeout.as_secs_f64(),
             fuel: limits.fuel,
             memory_limit: limits.memory,
@@ -182,7 +183,15 @@ impl TargetArgs {
 
     /// Compiles and links the target if it is source.
     pub fn link(&self, goals: Goals) -> Result<Linked, Error> {
+        self.link_with_goal(goals, None)
+    }
+
+    /// As [`link`](Self::link). The conditionals of the target call the goal in the file `goal`, if there is one.
+    pub fn link_with_goal(&self, goals: Goals, goal: Option<&Path>) -> Result<Linked, Error> {
         let target = self.path()?;
+        if let Some(goal) = goal {
+            check_goal(target, goal)?;
+        }
         if let Some(why) = self.assume_error(target)? {
             return Err(Error::from_source(Unusable(why)));
         }
@@ -201,9 +210,22 @@ impl TargetArgs {
             libs: self.libs.clone(),
             exceptions: goals.need_operations(),
             decisions: goals.are_decisions(),
+            goal: goal.map(Path::to_path_buf),
             ..Recipe::default()
         };
         let file = build(&recipe)?;
         Ok(Linked { file, sources: recipe.sources, compilations: Vec::new(), libs: Vec::new() })
     }
+}
+
+/// Checks that the file of a goal is a source, and that the target can be compiled for it.
+fn check_goal(target: &Path, goal: &Path) -> Result<(), Error> {
+    if classify(target)? == TargetKind::Linked || is_archive(target) {
+        let why = format!("--goal is compiled into the sources, and {} is compiled already", target.display());
+        return Err(Error::from_source(Unusable(why)));
+    }
+    if classify(goal)? == TargetKind::Linked || is_archive(goal) {
+        return Err(at(goal, "is no C or C++ source with a goal"));
+    }
+    Ok(())
 }

@@ -155,6 +155,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         exceptions: None,
         verdict: None,
         operations: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),
@@ -169,6 +170,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     };
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
     criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
+    report.goal = report::goal::GoalResult::of(&report);
     report.test_program = Some(penfuzz_testgen::commands(&report));
     report
 }
@@ -403,6 +405,7 @@ fn branch(
         input: covering.or_else(|| best_input.clone()),
         best_input,
         met: None,
+        further: Vec::new(),
         unchanged_over: None,
         proof: None,
     }

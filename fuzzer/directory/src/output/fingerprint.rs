@@ -1,5 +1,6 @@
 //! The fingerprint by which a campaign is recognised when it is resumed.
 
+use penfuzz_abi::names::GOAL_END;
 use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_target::{hash::StableHash, program::Target};
 
@@ -13,12 +14,17 @@ const ARGUMENTS: &str = ", with ";
 ///
 /// Its form is `SYMBOL SCOPE BRANCHES GOALS HASH`. It is followed by `, with` and the declarations of the arguments and
 /// the calls, if there are any, and by `, any rounding mode` if the rounding mode is part of the inputs. The hash
-/// covers line, column, number of branches, kind and predicate of every site.
+/// covers line, column, number of branches, kind and predicate of every site, and the text of a goal of the user's own.
 #[must_use]
 pub fn fingerprint(target: &Target, function: usize, scope: ScopeKind, goals: Goals) -> String {
     let mut hash = StableHash::new();
     for s in &target.sites {
         hash.u32(s.line).u32(s.column).count(s.n_branches).u8(s.kind).u8(s.predicate);
+    }
+    if goals == Goals::Custom {
+        for end in target.functions.iter().filter(|f| f.name.starts_with(GOAL_END)) {
+            hash.text(&end.name);
+        }
     }
     let f = &target.functions[function];
     let rounding = if f.has_rounding { ROUNDING } else { "" };
@@ -65,8 +71,8 @@ pub fn conflict(found: &str, wanted: &str) -> Option<&'static str> {
         )
     } else if symbol(found) == symbol(wanted) && goals_of(found) != goals_of(wanted) {
         Some(
-            "holds a campaign with another goal (branches, boundary values, exceptions); use --fresh to start over \
-             (the old one is kept) or another -o",
+            "holds a campaign with another goal (branches, boundary values, exceptions, a goal of your own); use \
+             --fresh to start over (the old one is kept) or another -o",
         )
     } else if symbol(found) == symbol(wanted) && arguments_of(found) != arguments_of(wanted) {
         Some(

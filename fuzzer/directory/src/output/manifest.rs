@@ -81,6 +81,9 @@ pub struct Settings {
     /// The goals of the search.
     #[serde(default)]
     pub goals: Goals,
+    /// The file of the goal, for [`Goals::Custom`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<PathBuf>,
     /// The criteria that the tests must fulfil, in ascending order without duplicates; empty in manifests of older
     /// versions for branches only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -114,7 +117,7 @@ impl Settings {
     /// The same settings with absolute paths of the files, as in a [`Manifest`].
     #[must_use]
     pub fn with_absolute_paths(mut self) -> Self {
-        for path in self.sources.iter_mut().chain([&mut self.linked]) {
+        for path in self.sources.iter_mut().chain([&mut self.linked]).chain(&mut self.goal) {
             if let Ok(absolute) = std::path::absolute(&path) {
                 *path = absolute;
             }

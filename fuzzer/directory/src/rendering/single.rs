@@ -66,6 +66,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         exceptions: None,
         verdict: None,
         operations: None,
+        goal: None,
         criteria: BTreeMap::new(),
         uncovered_lines: Vec::new(),
         requirements: Vec::new(),

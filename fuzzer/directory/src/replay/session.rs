@@ -325,6 +325,7 @@ fn recipe(manifest: &Manifest, goals: Goals, scope: ScopeKind) -> Recipe {
         libs: manifest.settings.libs.clone(),
         exceptions: goals.need_operations(),
         decisions: goals.are_decisions(),
+        goal: manifest.settings.goal.clone().filter(|_| goals == Goals::Custom),
         mutants: (goals == Goals::Mutants).then(|| mutated(manifest, scope).to_owned()),
         ..Recipe::default()
     }

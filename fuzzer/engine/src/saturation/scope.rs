@@ -1,6 +1,6 @@
 //! Which branches are goals.
 
-use penfuzz_abi::{exception, site_kind};
+use penfuzz_abi::{exception, names::GOAL_END, site_kind};
 use serde::{Deserialize, Serialize};
 
 use penfuzz_target::program::{Function, Site, Target};
@@ -25,9 +25,12 @@ impl ScopeKind {
     pub fn of(function: &Function, goals: Goals) -> Self {
         match goals {
             _ if function.is_harness() => Self::All,
-            Goals::Branches | Goals::Decisions | Goals::Criteria(_) | Goals::Boundaries | Goals::Mutants => {
-                Self::Function
-            }
+            Goals::Branches
+            | Goals::Decisions
+            | Goals::Criteria(_)
+            | Goals::Boundaries
+            | Goals::Mutants
+            | Goals::Custom => Self::Function,
             Goals::Exceptions | Goals::InexactToo => Self::Calls,
         }
     }
@@ -76,6 +79,8 @@ pub enum Goals {
     Exceptions,
     /// The same, with inexact results.
     InexactToo,
+    /// `r = 0` at the end of a run, for the `r` of the user's file (ME, Sect. 4: the researcher layer).
+    Custom,
     /// Infected mutants: inputs for which a mutant computes another value at its point than the original.
     Mutants,
 }
@@ -145,6 +150,7 @@ impl Goals {
             Self::Boundaries => "boundaries",
             Self::Exceptions | Self::InexactToo => "exceptions",
             Self::Mutants => "mutants",
+            Self::Custom => "goal",
         }
     }
 
@@ -158,6 +164,7 @@ impl Goals {
                     && site.possible >> k & 1 == 1
                     && (k != exception::INEXACT || self == Self::InexactToo)
             }
+            Self::Custom => site.kind == site_kind::BRANCH && k == 0,
             Self::Mutants => site.kind == site_kind::MUTATION && site.possible >> k & 1 == 1,
         }
     }
@@ -188,6 +195,7 @@ impl Scope {
         let entry = &target.functions[function];
         let called = if kind == ScopeKind::Calls { target.called_by(function) } else { Vec::new() };
         let inside = |f: usize| match kind {
+            _ if goals == Goals::Custom => target.functions[f].name.starts_with(GOAL_END),
             ScopeKind::Function => f == function,
             ScopeKind::Calls => called[f],
             ScopeKind::File => target.functions[f].file == entry.file,
@@ -202,7 +210,8 @@ impl Scope {
                 scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
                 let is_beside = goals.beside().requests(site, k) && !site.is_assumption();
                 scope.recorded[b] = scope.requested[b] || is_beside;
-                scope.branches[b] = scope.recorded[b] || site.is_conditional() && !site.rejects(k);
+                scope.branches[b] =
+                    scope.recorded[b] || goals != Goals::Custom && site.is_conditional() && !site.rejects(k);
             }
             if site.branches().any(|b| scope.branches[b]) {
                 scope.sites.push(i);

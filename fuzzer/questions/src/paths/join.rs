@@ -31,7 +31,7 @@ const SIMPLIFYING: Duration = Duration::from_secs(5);
 const LONGEST: usize = 4096;
 
 /// The place in the report of each branch.
-pub(super) fn places(target: &Target, report: &Report) -> Places {
+pub(crate) fn places(target: &Target, report: &Report) -> Places {
     let mut places = Places::new();
     let by_symbol: HashMap<&str, usize> =
         target.functions.iter().enumerate().map(|(i, f)| (f.symbol.as_str(), i)).collect();

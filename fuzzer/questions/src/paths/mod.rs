@@ -35,6 +35,7 @@ use penfuzz_system::errln;
 use penfuzz_target::program::Target;
 
 use self::explore::{Explored, SolverContext, explore};
+pub(crate) use self::join::places;
 use crate::{
     exceptions::{bytes_of, input_of, kept},
     reach::{
@@ -113,7 +114,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     let campaign = Trusted::read(dir, true)?;
     if is_asked(Criterion::Mcdc) {
         let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
-        let places = join::places(&target, report);
+        let places = places(&target, report);
         together::vectors((dir, campaign.manifest()), report, &target, &places, limits(how, report))?;
     }
     if has_other_criteria {
@@ -150,7 +151,7 @@ pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) ->
         let run = record_all(&mut session.evaluator, &counts, &[x], penfuzz_path_search::MAX_PASSES, timeout).pop();
         paths.extend(run.map(|(_, passes)| (test, passes.into_iter().take(CHECKED).collect())));
     }
-    prove::check::check_paths((dir, campaign.manifest()), report, &join::places(&target, report), &paths, each)
+    prove::check::check_paths((dir, campaign.manifest()), report, &places(&target, report), &paths, each)
 }
 
 /// Searches for paths and for numbers of loop iterations.
@@ -248,7 +249,7 @@ fn try_new_branches(
     (target, paths): (&Target, &[Run]),
     known: Vec<Vec<u8>>,
 ) -> Result<(), Error> {
-    let places = join::places(target, report);
+    let places = places(target, report);
     let is_new = |branch: &u32| places.get(branch).is_some_and(|at| report.branch(*at).status.is_untaken());
     if paths.iter().any(|(_, passes)| passes.iter().any(is_new)) {
         for fault in models::try_inputs(how, dir, report, known)? {

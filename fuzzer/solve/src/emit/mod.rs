@@ -46,7 +46,7 @@ struct Writer<'a> {
 pub fn emit(terms: &Terms, problem: &Problem) -> Emitted {
     let mut me = Writer { terms, out: String::new(), line: 1, steps: 0, is_exact: true };
     me.put(include_str!("prelude.h"));
-    let parameters: Vec<String> = problem.free.iter().map(|v| parameter(*v, terms.variables[*v].sort)).collect();
+    let parameters: Vec<String> = problem.free.iter().map(|v| parameter(terms, *v)).collect();
     me.put(&format!("int {FUNCTION}({}) {{\n", parameters.join(", ")));
     let order = terms.ordered(&problem.conjuncts, &problem.definitions);
     let measured = me.measured(problem);
@@ -67,8 +67,10 @@ pub fn emit(terms: &Terms, problem: &Problem) -> Emitted {
 }
 
 /// The declaration of the parameters of a variable.
-fn parameter(variable: usize, sort: Sort) -> String {
-    match sort {
+fn parameter(terms: &Terms, variable: usize) -> String {
+    match terms.variables[variable].sort {
+        // The search moves along the values in their order.
+        Sort::Bits(64) if terms.are_exact => format!("int64_t x{variable}"),
         Sort::Bool => format!("_Bool x{variable}"),
         Sort::Rounding => format!("uint8_t x{variable}"),
         Sort::Float(format) => match format.width() {

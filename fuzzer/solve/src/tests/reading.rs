@@ -80,10 +80,14 @@ fn unsupported_syntax_is_reported_with_its_line() {
         ("", "it contains no commands"),
         ("; nothing", "it contains no commands"),
         ("x", "line 1: `x` is not a command"),
-        ("(set-logic QF_LRA)", "line 1: the logic QF_LRA is not supported: only QF_FP, QF_BVFP and QF_BV are"),
+        (
+            "(set-logic QF_AX)",
+            "line 1: the logic QF_AX is not supported: only QF_FP, QF_BVFP, QF_BV, and QF_ with LRA, NRA, LIA, NIA are",
+        ),
         (
             "(declare-fun a () (Array (_ BitVec 8) (_ BitVec 8)))",
-            "line 1: the sort (Array (…) (…)) is not supported: only Bool, RoundingMode, bit vectors and floats are",
+            "line 1: the sort (Array (…) (…)) is not supported: only Bool, RoundingMode, bit vectors, floats, Real \
+             and Int are",
         ),
         (
             "(declare-const x Float128)",

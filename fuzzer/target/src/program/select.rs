@@ -1,5 +1,6 @@
 //! Selects the function to test: by name, or the only suitable one.
 
+use penfuzz_abi::names::GOAL_END;
 use penfuzz_error::{Error, at};
 
 use super::{
@@ -91,7 +92,9 @@ fn only_one(target: &Target) -> Result<usize, Error> {
     if let Some(harness) = target.functions.iter().position(Function::is_harness) {
         return Ok(harness);
     }
-    let public = matching(target, |f| !f.is_static && f.name != "main" && !is_of_library(&f.name, &f.file));
+    let goal = target.functions.iter().find(|f| f.name.starts_with(GOAL_END)).map(Function::unit);
+    let is_own = |f: &Function| goal.is_none_or(|unit| f.unit() != unit) && !is_of_library(&f.name, &f.file);
+    let public = matching(target, |f| !f.is_static && f.name != "main" && is_own(f));
     let testable: Vec<usize> =
         public.iter().copied().filter(|i| obstacle(target, &target.functions[*i]).is_none()).collect();
     // Functions with arguments are preferred: the others may only prepare their state.
