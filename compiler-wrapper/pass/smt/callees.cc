@@ -5,7 +5,7 @@
 // A goal says that an activation of the callee, in a call that is translated in place, raises the exception. It covers
 // all executions only if every call of the callee is translated in place. A call that is not makes its callee *open*,
 // with all functions that the callee may call. No goals are written about the operations of open functions.
-#include "smt.h"
+#include "callees.h"
 
 #include "llvm/IR/InstIterator.h"
 

@@ -1,6 +1,6 @@
 // Translates calls. Functions of the module are translated in place, up to a depth. Some functions have an exact
 // meaning. All others may have any effect that code outside of the module can have.
-#include "smt.h"
+#include "callees.h"
 
 #include "llvm/IR/Constants.h"
 

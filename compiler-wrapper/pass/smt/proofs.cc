@@ -1,6 +1,6 @@
 // Writes the translation of functions, one file each, for `penfuzz prove`. This happens only if the environment names a
 // directory for them. Then the compiler exits after writing them, without an object file.
-#include "smt.h"
+#include "callees.h"
 
 #include "llvm/IR/InstIterator.h"
 #include "llvm/Support/FileSystem.h"

@@ -387,26 +387,7 @@ void writeProofs(llvm::ArrayRef<FunctionPlan> Plans);
 // writes.
 llvm::GlobalVariable *noteWorld(llvm::Module &M);
 
-// callees.cc: goals about the exceptions of operations in called functions, in the context of their calls.
-class CalleeExceptions {
-public:
-  explicit CalleeExceptions(llvm::ArrayRef<FunctionPlan> All);
-  void note(Frame &Activation, const llvm::Function &F); // when the activation is translated
-  void noteOpen(const llvm::CallBase &Call);
-  void write(Translator &X) const;
-
-private:
-  // The condition that an activation raises the exception, by function, site and exception; nothing if it cannot be
-  // stated for one of them.
-  llvm::MapVector<std::tuple<const llvm::Function *, unsigned, unsigned>, std::optional<Term>,
-                  std::map<std::tuple<const llvm::Function *, unsigned, unsigned>, unsigned>>
-      Raised;
-  std::map<const llvm::Function *, const FunctionPlan *> Plans;
-  std::set<const llvm::Function *> Open;
-  bool CallsPointers = false;
-
-  void open(const llvm::Function &F);
-};
+class CalleeExceptions; // callees.h
 
 // The state that all frames of one proved function share.
 class Translator {

@@ -161,9 +161,9 @@ impl Prover {
         Ok(if in_calls.verdict == Verdict::NotTranslated { proof } else { in_calls })
     }
 
-    /// Examines many goals: an operation has several, and hard ones must not use up the time of the others. Every goal is
-    /// examined for a short time (`brief`) first, for all operands and then in the context of the calls. A second pass
-    /// gives those without an answer the time of one query (`each`).
+    /// Examines many goals: an operation has several, and hard ones must not use up the time of the others. First every
+    /// goal is examined for a short time (`brief`), for all operands and then in the context of the calls. A second
+    /// pass gives those without an answer the time of one query (`each`).
     pub(super) fn examine_many(
         &mut self,
         report: &Report,
@@ -391,8 +391,8 @@ impl Prover {
         Ok(first)
     }
 
-    /// The translation of the function under test, and the slice of an operation of the function `symbol` in the context
-    /// of the calls.
+    /// The translation of the function under test, and the slice of an operation of the function `symbol` in the
+    /// context of the calls.
     fn slice_in_calls<'a>(
         &self,
         translations: &'a [Translation],

@@ -198,9 +198,9 @@ impl Translation {
         self.has(of).then(|| self.lines_for(format!("{word}_{}_{}", of.site, of.branch), held))?
     }
 
-    /// The slice for an exception of an operation of the function `symbol`, in the context of the calls that the translated
-    /// function makes. `None` if the translation has no such goal, because it does not cover all calls of that function,
-    /// or if its site is at another place of the source.
+    /// The slice for an exception of an operation of the function `symbol`, in the context of the calls that the
+    /// translated function makes. `None` if the translation has no such goal, because it does not cover all calls of
+    /// that function, or if its site is at another place of the source.
     #[must_use]
     pub fn slice_inside(&self, symbol: &str, of: CodeBranch, held: &[&Invariant]) -> Option<Slice> {
         let is_there = self.inside.get(&(symbol.to_owned(), of.site)) == Some(&(of.line, of.column));

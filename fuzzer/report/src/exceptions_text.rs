@@ -1,5 +1,6 @@
 //! The text report of a search for floating-point exceptions: how many of each kind, then each find, worst first.
-//! Without `--underflow`, underflows and subnormal sums take one line per function: there are many, and most of them are intended.
+//! Without `--underflow`, underflows and subnormal sums take one line per function: there are many, and most of them
+//! are intended.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
@@ -72,8 +73,8 @@ fn judged(counts: &[Count], out: &mut String) {
     }
 }
 
-/// Writes what is proved: `proved impossible: 5 of 5 overflow, 3 of 10 underflow`, and the verdict. Nothing if nothing is
-/// proved and exceptions were found.
+/// Writes what is proved: `proved impossible: 5 of 5 overflow, 3 of 10 underflow`, and the verdict. Nothing if nothing
+/// is proved and exceptions were found.
 fn proved(report: &Report, counts: &[Count], out: &mut String) {
     let Some((operations, verdict)) = report.operations.zip(report.verdict) else { return };
     let proved = counts.iter().filter(|c| c.proved > 0);

@@ -22,8 +22,8 @@ const ALL_STEPS: usize = 2_000_000;
 pub type Judgement = (Option<bool>, Precise);
 
 /// Runs the input of an observed job again and judges its exception. `jobs` is the number of all jobs. Returns `None`
-/// for exceptions other than overflow, underflow and subnormal sums, and if the run does not return, is too long, or does not raise the
-/// exception again.
+/// for exceptions other than overflow, underflow and subnormal sums, and if the run does not return, is too long, or
+/// does not raise the exception again.
 #[must_use]
 pub fn examine(evaluator: &mut Evaluator, found: &job::Job, of: &job::Observed, jobs: usize) -> Option<Judgement> {
     let (values, _) = of.seen.filter(|_| found.exception.leaves_range())?;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     conversion,
-    job::{Job, Observed},
+    job::{self, Job, Observed},
 };
 
 /// What the hardware reported for one job; a message of the child.
@@ -157,15 +157,16 @@ fn by_operand(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
 /// A reason, if the sum or difference of the operands is subnormal, and is the recorded result.
 fn by_sum(site: &Site, job: &Job, observed: &Observed) -> Option<String> {
     let (values, _) = observed.seen.filter(|_| job.exception == Exception::Subnormal)?;
-    let [a, b, _, result] = values.map(f64::from_bits);
+    let [a, b] = [values[0], values[1]].map(f64::from_bits);
     let b = if site.operation == operation::SUBTRACT { -b } else { b };
     // The operands of a float operation are floats, so these conversions are exact.
-    let is_subnormal = match site.width {
-        32 => (a as f32 + b as f32).is_subnormal() && f64::from(a as f32 + b as f32) == result,
-        _ => (a + b).is_subnormal() && a + b == result,
+    let single = a as f32 + b as f32;
+    let (sum, is_subnormal) = match site.width {
+        32 => (f64::from(single), single.is_subnormal()),
+        _ => (a + b, (a + b).is_subnormal()),
     };
-    is_subnormal
-        .then(|| "the result of its operands is subnormal; it is exact, so the machine raises no flag".to_owned())
+    let reason = "the result of its operands is subnormal; it is exact, so the machine raises no flag";
+    (is_subnormal && sum.to_bits() == values[job::RESULT]).then(|| reason.to_owned())
 }
 
 fn elsewhere(places: &[SourcePosition], witness: &Witness) -> String {

@@ -77,8 +77,8 @@ impl Exception {
         }
     }
 
-    /// Returns whether the result of the operation leaves the normal range of its type. Then more precision, with a wider
-    /// range, may avoid the exception.
+    /// Returns whether the result of the operation leaves the normal range of its type. Then more precision, with a
+    /// wider range, may avoid the exception.
     #[must_use]
     pub fn leaves_range(self) -> bool {
         matches!(self, Self::Overflow | Self::Underflow | Self::Subnormal)
