@@ -68,8 +68,8 @@ pub struct Proof {
     /// The arguments of a model: name, and bits as hexadecimal digits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<(String, String)>,
-    /// The function under test, if the operation is in a function that it calls, and the query is about these calls only:
-    /// the model has the arguments of the function under test.
+    /// The function under test, if the operation is in a function that it calls, and the query is about these calls
+    /// only: the model has the arguments of the function under test.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub within: String,
     /// The query file, relative to the output directory.

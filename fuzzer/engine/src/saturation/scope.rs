@@ -56,8 +56,8 @@ impl ExtraGoals {
     }
 }
 
-/// Whether branch `k` stands for a subnormal result of an addition or subtraction. It is exact, so it is no exception of
-/// IEEE 754, and no goal of the criterion `exceptions`.
+/// Whether branch `k` stands for a subnormal result of an addition or subtraction. It is exact, so it is no exception
+/// of IEEE 754, and no goal of the criterion `exceptions`.
 fn is_subnormal_sum(site: &Site, k: usize) -> bool {
     site.is_sum() && k == exception::UNDERFLOW
 }
