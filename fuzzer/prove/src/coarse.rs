@@ -211,7 +211,7 @@ mod tests {
             let file = dir.path().join("facts.smt2");
             std::fs::write(&file, &query).unwrap();
             for solver in &solvers {
-                let (answer, _) = solver.ask(&file, std::time::Duration::from_secs(60));
+                let (answer, _) = solver.ask(&file, std::time::Duration::from_mins(1));
                 assert_eq!(answer, crate::solver::Answer::Unsat, "{}: {query}", solver.name);
             }
         }
