@@ -27,6 +27,7 @@
 #include "hooks/hook.cc"
 #include "hooks/shadow.cc"
 #include "hooks/thrown.cc"
+#include "hooks/uninitialized.cc"
 #include "sites/assume.cc"
 #include "sites/boundary.cc"
 #include "sites/bytes.cc"
@@ -67,7 +68,9 @@ bool isInstrumented(const Function &F) {
 // Moves values from stack slots to registers, so that a condition can be traced to its comparisons. The blocks stay.
 static void promote(Function &F, FunctionAnalysisManager &FAM) {
   if (F.callsFunctionThatReturnsTwice()) return; // locals must stay in memory for longjmp
+  fillLocals(F);
   PreservedAnalyses PA = SROAPass(SROAOptions::PreserveCFG).run(F, FAM);
+  keepUsedFills(F);
   FAM.invalidate(F, PA);
 }
 
@@ -134,6 +137,7 @@ public:
       keepDivisionTraps(X, *Plan.F);
       FAM.invalidate(*Plan.F, PreservedAnalyses::none());
     }
+    fillMemory(M, Functions);
     makeVariableRecords(X, functionRecordType(X), Used);
     dropUnusedShadows(X);
     appendToCompilerUsed(M, Used);

@@ -81,6 +81,7 @@ struct Edges {
   llvm::SmallVector<unsigned, 4> Next;
   llvm::SmallVector<llvm::Function *, 2> Calls;
   std::vector<unsigned> Lines; // ascending
+  std::vector<std::pair<unsigned, unsigned>> Starts; // ascending: line and column where a basic block begins
 };
 
 // Functions and variables that a function or an initial value refers to.
@@ -341,6 +342,17 @@ void makeVariableRecords(Context &X, llvm::StructType *FunctionType, llvm::Small
 
 // division.cc: makes the integer divisions of F trap, whatever the optimizer does. Runs after F is instrumented.
 void keepDivisionTraps(Context &X, llvm::Function &F);
+
+// uninitialized.cc: gives the local variables of F that may be read before they are written the value of __pen_fill.
+// The first and the second function are for those that become registers, before and after that; the third is for those
+// that stay in memory, after the functions are instrumented, and for blocks of the heap. The last one is for another
+// object that begins to exist at Before.
+void fillLocals(llvm::Function &F);
+void keepUsedFills(llvm::Function &F);
+void fillMemory(llvm::Module &M, llvm::ArrayRef<llvm::Function *> Functions);
+void fillIfAsked(llvm::Value *Address, llvm::Type *T, llvm::Instruction *Before);
+// Whether this is the address of a part of the fill. What is loaded from there is undefined.
+bool isFill(const llvm::Value *Address);
 
 // thrown.cc: calls F in a thunk that returns nothing. An exception that leaves F ends the evaluation (__pen_thrown).
 llvm::CallBase *callCatching(Context &X, llvm::IRBuilder<> &B, llvm::Function &F, llvm::ArrayRef<llvm::Value *> Args);

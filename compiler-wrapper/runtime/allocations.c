@@ -150,9 +150,14 @@ static void given(void *p) {
   unlock();
 }
 
+/* Gives a new block the value of uninitialized memory. */
+static void *filled(void *p, size_t size) {
+  return p && __pen_fill.on ? memset(p, __pen_fill.bytes[0], size) : p;
+}
+
 HIDDEN void *__wrap_malloc(size_t size) {
   void *p = taken(size);
-  return p ? p : listed(__real_malloc(size));
+  return filled(p ? p : listed(__real_malloc(size)), size);
 }
 
 HIDDEN void *__wrap_calloc(size_t n, size_t size) {
@@ -163,12 +168,12 @@ HIDDEN void *__wrap_calloc(size_t n, size_t size) {
 
 HIDDEN void *__wrap_aligned_alloc(size_t alignment, size_t size) {
   void *p = alignment <= ALIGNMENT ? taken(size) : NULL;
-  return p ? p : listed(__real_aligned_alloc(alignment, size));
+  return filled(p ? p : listed(__real_aligned_alloc(alignment, size)), size);
 }
 
 HIDDEN int __wrap_posix_memalign(void **p, size_t alignment, size_t size) {
   int error = __real_posix_memalign(p, alignment, size);
-  if (!error) listed(*p);
+  if (!error) filled(listed(*p), size);
   return error;
 }
 
@@ -192,7 +197,9 @@ HIDDEN void *__wrap_realloc(void *p, size_t size) {
     return moved;
   }
   int was = unlisted(p);
+  size_t room = __pen_fill.on ? __real_malloc_usable_size(p) : SIZE_MAX;
   void *moved = __real_realloc(p, size);
+  if (moved && size > room) filled((char *)moved + room, size - room);
   /* If the list has no room for it, the old one stays. */
   if (moved) return listed(moved);
   if (was && size) listed(p);
@@ -271,12 +278,12 @@ static int is_own(void *(*operator_new)(size_t)) {
 
 HIDDEN void *__wrap__Znwm(size_t size) {
   void *p = is_own(__real__Znwm) ? NULL : taken(size);
-  return p ? p : __real__Znwm(size);
+  return filled(p ? p : __real__Znwm(size), size);
 }
 
 HIDDEN void *__wrap__Znam(size_t size) {
   void *p = is_own(__real__Znam) ? NULL : taken(size);
-  return p ? p : __real__Znam(size);
+  return filled(p ? p : __real__Znam(size), size);
 }
 
 HIDDEN void __wrap__ZdlPv(void *p) { in_arena(p) ? given(p) : __real__ZdlPv(p); }

@@ -22,6 +22,7 @@
 
 /* The initial epsilon is that of CoverMe, Def. 4.1. */
 HIDDEN struct pen_state __pen_state = {.fuel = INT64_MAX, .epsilon = 1e-6};
+HIDDEN struct pen_fill __pen_fill;
 
 /* The gate of the SanCov callbacks; 0 skips them. Each instrumented module has a weak definition, this is strong. */
 HIDDEN uint64_t __sancov_should_track __attribute__((section("__sancov_gate")));
@@ -32,6 +33,7 @@ extern WEAK_HIDDEN const struct pen_function __start_pen_functions[], __stop_pen
 extern WEAK_HIDDEN uint8_t __start_pen_actions[], __stop_pen_actions[];
 extern WEAK_HIDDEN const struct pen_variable __start_pen_variables[], __stop_pen_variables[];
 extern WEAK_HIDDEN const struct pen_case __start_pen_cases[], __stop_pen_cases[];
+extern WEAK_HIDDEN const uint8_t __start_pen_fills[], __stop_pen_fills[];
 
 HIDDEN __attribute__((noreturn)) void __pen_reject(void);
 
@@ -56,6 +58,9 @@ __attribute__((visibility("default"), used)) struct pen_tables __pen_tables = {
     .streams = streams,
     .streams_end = streams + N_STREAMS,
     .release = release,
+    .fill = &__pen_fill,
+    .fills = __start_pen_fills,
+    .fills_end = __stop_pen_fills,
 };
 
 #include "exact.h"

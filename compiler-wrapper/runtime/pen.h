@@ -418,10 +418,12 @@ struct pen_edges {
                                               and the comparisons and operations before them */
   const struct pen_function *const *calls; /* functions called; null for one that is not instrumented */
   const uint32_t *lines;                   /* lines with code, of the function's own file, ascending */
+  const uint32_t *starts;                  /* pairs of line and column where basic blocks begin, in that file,
+                                              ascending */
   uint32_t n_next;
   uint32_t n_calls;
   uint32_t n_lines;
-  uint32_t unused;
+  uint32_t n_starts; /* pairs */
 };
 
 /* One label of a switch. */
@@ -678,6 +680,19 @@ struct pen_stream {
   uint32_t unused;
 };
 
+enum { PEN_FILL_VALUES = 8 };
+
+/* The values of memory that is read before it is written: of local variables, and of blocks from malloc and its like.
+ * Variables that become registers always begin with one, all others if `on` is not 0. Numbers that follow each other
+ * have different places in the arrays. */
+struct pen_fill {
+  uint64_t on;
+  uint64_t integer[PEN_FILL_VALUES]; /* of integers of at most 64 bits, and of pointers */
+  double real[PEN_FILL_VALUES];
+  float real32[PEN_FILL_VALUES];
+  uint8_t bytes[64]; /* of all other types, and of large objects; all are equal */
+};
+
 /* The tables of a target file, at the exported symbol __pen_tables. */
 struct pen_tables {
   uint32_t version;  /* PEN_ABI_VERSION; the first member in every version */
@@ -691,6 +706,8 @@ struct pen_tables {
   uint64_t *sancov_gate; /* 0: SanCov callbacks are skipped; without effect if the target's clang cannot gate them */
   struct pen_stream *streams, *streams_end;
   void (*release)(uint32_t how); /* releases the allocations of evaluations; `how` is enum pen_heap */
+  struct pen_fill *fill;
+  const uint8_t *fills, *fills_end; /* one byte for each module whose code reads `fill` */
 };
 
 #endif

@@ -110,7 +110,8 @@ def llvm(report, out):
 
 def differences(report, decisions, lines):
     """Decisions and lines that penfuzz and the other tools do not count alike."""
-    own = {l["line"] for l in report.get("uncovered_lines", []) if l["file"] == report["signature"]["file"]}
+    file = report["signature"]["file"]
+    own = {l["line"] for l in report.get("uncovered_lines", []) if l["file"] == file and not l.get("column")}
     theirs = {l for l, n in lines.items() if n == 0}
     if own & set(lines) != theirs:
         yield f"lines not executed: {sorted(own & set(lines))}, by gcov {sorted(theirs)}"

@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use penfuzz_report::{Report, decisions::Decision};
 
-use crate::support::{Dir, fixture, skip};
+use crate::support::{Dir, fixture, line_of, skip};
 
 /// Enough for each function of the fixture.
 const EVALUATIONS: &str = "--max-evals 20000";
@@ -78,8 +78,71 @@ fn branches_alone_show_less_and_need_fewer_tests() {
     assert!(branches.decisions.is_empty() && branches.criteria.len() == 1, "{:?}", branches.criteria);
     assert_eq!((branches.tests.len(), all.tests.len()), (3, 4));
     let lines = search(&dir, "mixed", "line", 1);
-    // `return 1` is on the line of its condition, so one test executes all lines.
-    assert_eq!((lines.tests.len(), lines.criteria["line"].covered), (1, lines.criteria["line"].total));
+    // `return 1` is on the line of its condition: one test executes all lines, but all statements need two.
+    assert_eq!((lines.tests.len(), lines.criteria["line"].covered), (2, lines.criteria["line"].total));
+}
+
+/// The report of a search for all statements of a function in `statements.c`.
+fn statements(dir: &Dir, function: &str) -> Report {
+    let options = format!("-f {function} --criterion line --max-evals 20000 --no-prove");
+    dir.fuzz(fixture("statements.c"), &options).exits(0);
+    dir.report("out")
+}
+
+#[test]
+fn a_statement_behind_a_condition_on_its_line_is_counted() {
+    for (function, total) in [("early", 4), ("parts", 8), ("loop", 8), ("cases", 6)] {
+        let report = statements(&Dir::new(), function);
+        let figures = report.criteria["statement"];
+        assert_eq!((figures.covered, figures.total), (total, total), "{function}: statements executed, and all");
+        assert!(report.uncovered_lines.is_empty(), "{function}: {:?}", report.uncovered_lines);
+    }
+    let report = statements(&Dir::new(), "dead");
+    assert_eq!((report.criteria["line"].covered, report.criteria["line"].total), (5, 5), "lines, as in gcov");
+    assert_eq!((report.criteria["statement"].covered, report.criteria["statement"].total), (5, 6), "statements");
+    let line = line_of(&fixture("statements.c"), "n % 4 == 9") as u32;
+    let open: Vec<_> = report.uncovered_lines.iter().map(|l| (l.line, l.column)).collect();
+    assert_eq!(open, [(line, Some(19))], "`return 1` on the line of its condition");
+}
+
+/// The code regions of a function that the emitted tests do not execute, by llvm-cov: line and column.
+fn regions_not_executed(dir: &Dir, function: &str) -> Vec<(u64, u64)> {
+    let llvm = penfuzz_cc::LLVM_MAJOR;
+    let build = dir.report("out").test_program.expect("a test program").build;
+    let counting = format!("clang-{llvm} -fprofile-instr-generate -fcoverage-mapping ");
+    let build = build.replace("gcc ", &counting);
+    let program = dir.report("out").test_program.expect("a test program").run;
+    let script = format!(
+        "cd out && {build} && LLVM_PROFILE_FILE=raw {program} && llvm-profdata-{llvm} merge raw -o merged && \
+         llvm-cov-{llvm} export -instr-profile=merged {program}"
+    );
+    let text = dir.other(Command::new("sh").args(["-c", &script]));
+    let text = &text[text.find("{\"data\"").expect("llvm-cov writes JSON after the output of the tests")..];
+    let exported: serde_json::Value = serde_json::from_str(text).expect("llvm-cov writes JSON");
+    let functions = exported["data"][0]["functions"].as_array().expect("functions");
+    let own = functions.iter().find(|f| f["name"] == function).expect("the function");
+    let numbers = |region: &serde_json::Value| -> Vec<u64> {
+        region.as_array().expect("a region").iter().filter_map(serde_json::Value::as_u64).collect()
+    };
+    let regions = own["regions"].as_array().expect("regions").iter().map(numbers);
+    // Place of the begin and the end, count, two numbers of files, kind (0 is code).
+    regions.filter(|r| r[7] == 0 && r[4] == 0).map(|r| (r[0], r[1])).collect()
+}
+
+#[test]
+fn all_statements_are_all_regions_of_llvm_cov() {
+    if !has_profile_runtime() {
+        return;
+    }
+    for function in ["early", "parts", "loop", "cases"] {
+        let dir = Dir::new();
+        statements(&dir, function);
+        assert_eq!(regions_not_executed(&dir, function), [], "{function}: regions that no test executes");
+    }
+    let dir = Dir::new();
+    statements(&dir, "dead");
+    let line = line_of(&fixture("statements.c"), "n % 4 == 9") as u64;
+    assert_eq!(regions_not_executed(&dir, "dead"), [(line, 19)]);
 }
 
 #[test]
@@ -141,22 +204,30 @@ fn tests_are_traced_to_requirements() {
     dir.penfuzz("-o other --requirements nowhere.txt").arg(&target).exits(1);
 }
 
+/// Whether clang can count for llvm-cov here; if not, prints that a test is skipped.
+fn has_profile_runtime() -> bool {
+    let dir = Dir::new();
+    let source = dir.file("probe.c", "int main(void) { return 0; }");
+    let built = Command::new(format!("clang-{}", penfuzz_cc::LLVM_MAJOR))
+        .args(["-fprofile-instr-generate", "-fcoverage-mapping", "-fcoverage-mcdc", "-o"])
+        .arg(dir.path("probe"))
+        .arg(&source)
+        .output();
+    let has_runtime = built.is_ok_and(|o| o.status.success());
+    if !has_runtime {
+        skip("the profile runtime of clang (package libclang-rt-N-dev)", "the tests are compared with llvm-cov");
+    }
+    has_runtime
+}
+
 /// gcov and llvm-cov on the emitted tests, built without hooks.
 #[test]
 fn other_tools_count_the_same() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harnesses/lib/criteria.py");
     let llvm = penfuzz_cc::LLVM_MAJOR;
     let clang = format!("clang-{llvm}");
-    let probe = "int main(void) { return 0; }";
-    let dir = Dir::new();
-    let source = dir.file("probe.c", probe);
-    let has_runtime = Command::new(&clang)
-        .args(["-fprofile-instr-generate", "-fcoverage-mapping", "-fcoverage-mcdc", "-o"])
-        .arg(dir.path("probe"))
-        .arg(&source)
-        .output();
-    if !has_runtime.is_ok_and(|o| o.status.success()) {
-        return skip("the profile runtime of clang (package libclang-rt-N-dev)", "MC/DC is compared with llvm-cov");
+    if !has_profile_runtime() {
+        return;
     }
     let run = Command::new("python3")
         .arg(&script)

@@ -416,7 +416,10 @@ fn all_criteria_are_fulfilled_by_one_campaign_and_again_when_it_goes_on() {
         dir.penfuzz("--quiet --no-prove --max-evals 400000 -o out --criterion").arg(all).arg(&target).exits(0);
         let report = dir.report("out");
         let names: Vec<_> = report.criteria.keys().map(String::as_str).collect();
-        assert_eq!(names, ["boundary", "branch", "condition", "exceptions", "line", "loop", "mcdc", "path"]);
+        assert_eq!(
+            names,
+            ["boundary", "branch", "condition", "exceptions", "line", "loop", "mcdc", "path", "statement"]
+        );
         for name in ["line", "branch", "condition", "mcdc", "loop"] {
             let (total, covered, _) = figures(&report, name);
             assert_eq!(covered, total, "{name}: {:?}", report.criterion_goals);

@@ -191,14 +191,16 @@ pub struct Edges {
     pub calls: *const *const Function,
     /// Lines with code, of the function's own file, ascending.
     pub lines: *const u32,
+    /// Pairs of line and column where basic blocks begin, in that file, ascending.
+    pub starts: *const u32,
     /// Length of `next`.
     pub n_next: u32,
     /// Length of `calls`.
     pub n_calls: u32,
     /// Length of `lines`.
     pub n_lines: u32,
-    /// Padding.
-    pub unused: u32,
+    /// Number of pairs in `starts`.
+    pub n_starts: u32,
 }
 
 /// One conditional, comparison or operation. The sites of one function are consecutive, in the order of the code.
@@ -439,6 +441,28 @@ pub const END: u32 = u32::MAX;
 /// In [`State::back`]: the run has left the path. [`State::path_at`] counts passes from here, up to [`stop::STRAYED`].
 pub const STRAYED: u32 = u32::MAX - 32;
 
+/// Number of values of each type in [`Fill`].
+pub const FILL_VALUES: usize = 8;
+
+/// The values of memory that is read before it is written: of local variables, and of blocks from `malloc` and its
+/// like.
+/// Variables that become registers always begin with one, all others if `on` is not 0. Numbers that follow each other
+/// have different places in the arrays.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fill {
+    /// Nonzero: memory is filled, too.
+    pub on: u64,
+    /// Of integers of at most 64 bits, and of pointers.
+    pub integer: [u64; FILL_VALUES],
+    /// Of a `double`.
+    pub real: [f64; FILL_VALUES],
+    /// Of a `float`.
+    pub real32: [f32; FILL_VALUES],
+    /// Of all other types, and of large objects; all are equal.
+    pub bytes: [u8; 64],
+}
+
 /// The tables of a target file. [`TABLES_SYMBOL`] is the symbol of this structure.
 #[repr(C)]
 #[derive(Debug)]
@@ -477,4 +501,10 @@ pub struct Tables {
     pub streams_end: *mut Stream,
     /// Sets how memory that evaluations allocate is treated: one of [`heap`].
     pub release: unsafe extern "C" fn(u32),
+    /// The value of uninitialized memory.
+    pub fill: *mut Fill,
+    /// First of the bytes of modules, one for each module whose code reads `fill`.
+    pub fills: *const u8,
+    /// One past the last of these bytes.
+    pub fills_end: *const u8,
 }

@@ -36,8 +36,8 @@ fn structures(layout: &mut Layout) {
         "kind" kind "number" number "flags" flags "n_members" n_members);
     structure!(layout, "pen_member", Member, "name" name "type" member_type "offset" offset "bits" bits
         "nullable" nullable);
-    structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "n_next" n_next "n_calls" n_calls
-        "n_lines" n_lines "unused" unused);
+    structure!(layout, "pen_edges", Edges, "next" next "calls" calls "lines" lines "starts" starts "n_next" n_next
+        "n_calls" n_calls "n_lines" n_lines "n_starts" n_starts);
     structure!(layout, "pen_case", Case, "value" value "branch" branch "to_default" to_default);
     structure!(layout, "pen_switch", Switch, "cases" cases "by_branch" by_branch "first" first "bucket" bucket
         "n_cases" n_cases "n_branches" n_branches "shift" shift "unused" unused);
@@ -90,7 +90,10 @@ fn structures(layout: &mut Layout) {
         "functions" functions "functions_end" functions_end "actions" actions "actions_end" actions_end
         "variables" variables "variables_end" variables_end "cases" cases "cases_end" cases_end
         "sancov_gate" sancov_gate
-        "streams" streams "streams_end" streams_end "release" release);
+        "streams" streams "streams_end" streams_end "release" release
+        "fill" fill "fills" fills "fills_end" fills_end);
+    structure!(layout, "pen_fill", Fill,
+        "on" on "integer" integer "real" real "real32" real32 "bytes" bytes);
     structure!(layout, "pen_stream", Stream,
         "name" name "values" values "kind" kind "n" n "taken" taken "unused" unused);
 }
@@ -106,6 +109,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_MIN", action::MIN.into()),
         ("PEN_LEAD", action::LEAD.into()),
         ("PEN_ARMED", action::ARMED.into()),
+        ("PEN_FILL_VALUES", FILL_VALUES as u32),
         ("PEN_LEAD_BITS", LEAD_BITS),
         ("PEN_ULP", metric::ULP),
         ("PEN_SQUARED", metric::SQUARED),

@@ -97,10 +97,12 @@ Constant *makeFrameThunk(Context &X, Function &F, const Signature &S) {
   Value *Frame = Thunk->getArg(0), *Out = Thunk->getArg(1);
   std::vector<Value *> Args;
   std::vector<Argument *> Plain;
+  Type *Returned = nullptr;
   for (Argument &A : F.args()) {
     if (!A.hasStructRetAttr()) Plain.push_back(&A);
-    else Args.push_back(B.CreateConstInBoundsGEP1_64(X.I8, Frame, S.ResultFrame));
+    else Returned = A.getParamStructRetType();
   }
+  if (Returned) Args.push_back(B.CreateConstInBoundsGEP1_64(X.I8, Frame, S.ResultFrame));
   // The address for a returned structure is the first argument, or the second one of a member function in some ABIs.
   bool SecondIsResult = F.arg_size() > 1 && F.getArg(1)->hasStructRetAttr();
   Value *Result = Args.empty() ? nullptr : Args[0];
@@ -118,6 +120,7 @@ Constant *makeFrameThunk(Context &X, Function &F, const Signature &S) {
     B.CreateAlignedStore(Call, B.CreateConstInBoundsGEP1_64(X.I8, Frame, S.ResultFrame), Align(8));
   else if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();
+  if (Returned) fillIfAsked(Result, Returned, cast<Instruction>(Result)->getNextNode());
   return Thunk;
 }
 

@@ -5,6 +5,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/PostDominators.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -88,17 +89,21 @@ public:
       Index[At].push_back(I);
       if (Plan.Sites[I].isConditional()) Ends.insert(At);
     }
+    findStarts(*Plan.F);
   }
   Edges from(BasicBlock::iterator Start) {
     SmallSetVector<unsigned, 4> Next;
     SmallSetVector<Function *, 2> Calls;
     std::set<std::pair<BasicBlock *, Destination>> Seen;
     std::set<unsigned> Lines;
+    std::set<Place> Starts;
     SmallVector<std::pair<BasicBlock::iterator, Destination>, 8> Work{{Start, {}}};
     while (!Work.empty()) {
       auto [It, Stored] = Work.pop_back_val();
       BasicBlock *BB = It->getParent();
       bool Stopped = false;
+      // The code after a select continues its block.
+      if (auto Own = StartOf.find(BB); Own != StartOf.end() && It == BB->begin()) Starts.insert(Own->second);
       for (; It != BB->end() && !Stopped; ++It) {
         noteLine(*It, Lines);
         if (auto Found = Index.find(&*It); Found != Index.end()) {
@@ -119,11 +124,15 @@ public:
     E.Next.assign(Next.begin(), Next.end());
     E.Calls.assign(Calls.begin(), Calls.end());
     E.Lines.assign(Lines.begin(), Lines.end());
+    E.Starts.assign(Starts.begin(), Starts.end());
     return E;
   }
 
 private:
+  using Place = std::pair<unsigned, unsigned>; // line and column
   const DIFile *File;
+  DenseMap<Place, unsigned> Instructions; // their number at each place
+  DenseMap<const BasicBlock *, Place> StartOf;
   DenseMap<const Instruction *, SmallVector<unsigned, 2>> Index;
   SmallPtrSet<const Instruction *, 16> Ends;
 
@@ -171,10 +180,49 @@ private:
     return Slot && !Slot->isUsedByMetadata(); // it is no variable of the source
   }
 
-  void noteLine(const Instruction &I, std::set<unsigned> &Lines) const {
+  // The place of an instruction in the source, if gcov counts its line.
+  const DILocation *placeOf(const Instruction &I) const {
     const DebugLoc &L = I.getDebugLoc();
-    if (onlyReturns(I)) return;
-    if (L && L.getLine() != 0 && L->getFile() == File) Lines.insert(L.getLine());
+    return !onlyReturns(I) && L && L.getLine() != 0 && L->getFile() == File ? L.get() : nullptr;
+  }
+
+  void noteLine(const Instruction &I, std::set<unsigned> &Lines) const {
+    if (const DILocation *L = placeOf(I)) Lines.insert(L->getLine());
+  }
+
+  // Where a block begins: the first place on the line of its first instruction, because operands that stand first need
+  // not be computed first. A block that only jumps begins at its jump if that is a statement (`break;`): other jumps
+  // have the place of an operator or of a loop.
+  std::optional<Place> startOf(const BasicBlock &BB) const {
+    std::optional<Place> First;
+    for (const Instruction &I : BB) {
+      const DILocation *L = placeOf(I);
+      if (!L || I.isLifetimeStartOrEnd()) continue;
+      Place At(L->getLine(), L->getColumn());
+      bool IsJump = isa<BranchInst>(I) && cast<BranchInst>(I).isUnconditional();
+      if (IsJump && (First || Instructions.lookup(At) != 1)) continue;
+      if (!First || (At.first == First->first && At.second < First->second)) First = At;
+    }
+    return First;
+  }
+
+  // Finds the blocks that are statements of their own. A block that is always executed after another one with code on
+  // its line is none: the end of a conditional expression, the condition of a loop.
+  void findStarts(Function &F) {
+    for (const Instruction &I : instructions(F))
+      if (const DILocation *L = placeOf(I)) Instructions[{L->getLine(), L->getColumn()}]++;
+    std::map<unsigned, SmallSetVector<BasicBlock *, 2>> OnLine;
+    for (BasicBlock &BB : F) {
+      if (!startOf(BB)) continue;
+      for (const Instruction &I : BB)
+        if (const DILocation *L = placeOf(I)) OnLine[L->getLine()].insert(&BB);
+    }
+    PostDominatorTree Tree(F);
+    for (BasicBlock &BB : F) {
+      std::optional<Place> Start = startOf(BB);
+      auto Follows = [&](BasicBlock *Other) { return Other != &BB && Tree.dominates(&BB, Other); };
+      if (Start && none_of(OnLine[Start->first], Follows)) StartOf[&BB] = *Start;
+    }
   }
 };
 

@@ -74,6 +74,7 @@ Val Frame::compute(const Instruction &I) {
   if (auto *Cast = dyn_cast<CastInst>(&I)) return convert(*Cast);
   if (auto *Gep = dyn_cast<GetElementPtrInst>(&I)) return element(*Gep);
   if (auto *Load = dyn_cast<LoadInst>(&I)) {
+    if (isFill(Load->getPointerOperand())) return X.constant(UndefValue::get(I.getType()));
     if (!Load->isSimple()) {
       noteEvent(I);
       X.forgetEscaped(Now);

@@ -345,10 +345,11 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   IRBuilder<> B(BasicBlock::Create(X.C, "", Thunk));
   Value *In = Thunk->getArg(0), *Out = Thunk->getArg(1);
   std::vector<Value *> Args;
+  AllocaInst *Result = nullptr;
   unsigned Index = 0;
   for (Argument &A : F.args()) {
     if (A.hasStructRetAttr()) {
-      Args.push_back(B.CreateAlloca(A.getParamStructRetType()));
+      Args.push_back(Result = B.CreateAlloca(A.getParamStructRetType()));
       continue;
     }
     Args.push_back(argument(X, B, S.Parameters[Index], A.getType(), In, Out));
@@ -357,6 +358,8 @@ Constant *makeThunk(Context &X, Function &F, const Signature &S) {
   CallBase *Call = callOf(X, B, F, *Thunk, Args);
   if (!Call->getType()->isVoidTy()) storeResult(X, B, Call, Out);
   B.CreateRetVoid();
+  // F may leave parts of it without a value.
+  if (Result) fillIfAsked(Result, Result->getAllocatedType(), Result->getNextNode());
   return Thunk;
 }
 

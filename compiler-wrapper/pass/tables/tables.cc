@@ -108,18 +108,20 @@ Constant *functionRecordOf(Context &X, Function &F, StructType *T) {
 static Constant *edgesOf(Context &X, ArrayRef<Edges> All, StructType *FunctionType) {
   std::vector<Constant *> Items;
   for (const Edges &E : All) {
-    std::vector<Constant *> Next, Calls, Lines;
+    std::vector<Constant *> Next, Calls, Lines, Starts;
     for (unsigned N : E.Next) Next.push_back(X.u32(N));
     for (Function *F : E.Calls) Calls.push_back(functionRecordOf(X, *F, FunctionType));
     for (unsigned L : E.Lines) Lines.push_back(X.u32(L));
+    for (auto [Line, Column] : E.Starts) Starts.insert(Starts.end(), {X.u32(Line), X.u32(Column)});
     Record R(X.C,
              FIELD(pen_edges, next, X.array(Next)),
              FIELD(pen_edges, calls, X.array(Calls)),
              FIELD(pen_edges, lines, X.array(Lines)),
+             FIELD(pen_edges, starts, X.array(Starts)),
              FIELD(pen_edges, n_next, Next.size()),
              FIELD(pen_edges, n_calls, Calls.size()),
              FIELD(pen_edges, n_lines, Lines.size()),
-             FIELD(pen_edges, unused, 0));
+             FIELD(pen_edges, n_starts, E.Starts.size()));
     Items.push_back(R.Init);
   }
   return X.array(Items);

@@ -26,6 +26,7 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
     // Crashes on these branches may have ended earlier processes, and searching for other inputs of these branches may
     // end this one.
     saturation.cover_by_fatal(&valid(&saved.by_crash));
+    saturation.recall_uninitialized(saved.uninitialized.iter().copied());
     saturation.recall_unconfirmed(saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     let given_up: Vec<usize> = valid(&saved.given_up).into_iter().map(|b| b as usize).collect();
     Ok(saturation.give_up_all(&given_up).into_iter().map(|p| p.bytes).collect())
@@ -37,7 +38,7 @@ pub fn restore<S: HasMetadata>(state: &mut S, saved: &SavedState) -> Result<Vec<
 pub fn spent(saved: &SavedState, n: usize) -> Spent {
     let bounded = |spent: &[u64]| spent.iter().map(|e| (*e).min(u64::MAX / 2)).collect();
     let attempts = saved.attempts.iter().map(|a| (*a).min(u32::MAX / 2)).collect();
-    let mut spent = Spent::known(bounded(&saved.spent), bounded(&saved.evaluated), attempts);
+    let mut spent = Spent::known(bounded(&saved.spent), bounded(&saved.evaluated), attempts, bounded(&saved.improved));
     spent.ensure(n);
     spent
 }
@@ -53,10 +54,12 @@ pub fn remember<S: HasMetadata>(state: &S, saved: &mut SavedState) -> Result<(),
     saved.given_up = which(&|b| saturation.is_given_up(b));
     saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     saved.unconfirmed = saturation.unconfirmed().collect();
+    saved.uninitialized = saturation.uninitialized().collect();
     if let Ok(spent) = state.metadata::<Spent>() {
         saved.spent.clone_from(&spent.units);
         saved.evaluated.clone_from(&spent.evaluations);
         saved.attempts.clone_from(&spent.attempts);
+        saved.improved.clone_from(&spent.improved);
     }
     saved.starts = state.metadata::<Starts>().map_or(0, |s| s.0);
     Ok(())

@@ -14,7 +14,10 @@ pub enum FreshResult {
     /// The evaluation ended.
     Ended {
         /// The armed branches that it took, whether or not they were covered before, ascending.
+        /// Only those that it takes whatever uninitialized memory contains.
         hits: Vec<u32>,
+        /// The branches that it takes with some contents of uninitialized memory, but not with all, ascending.
+        uninitialized: Vec<u32>,
         /// The fault, if it did not end normally.
         fault: Option<Fault>,
     },

@@ -48,6 +48,9 @@ int guard_call_rounded(void (*call)(const uint8_t *, uint8_t *), const uint8_t *
 /* Restores the default floating-point environment if the current one differs. */
 void guard_restore_environment(void);
 
+/* The byte that guard_with_poisoned_stack fills the stack with. */
+extern uint8_t guard_poison;
+
 /* Returns a thunk that fills the stack around the frame of `call` with a pattern and then calls it. A write above that
  * frame ends the evaluation. There is one such thunk per process. */
 void (*guard_with_poisoned_stack(void (*call)(const uint8_t *, uint8_t *)))(const uint8_t *, uint8_t *);

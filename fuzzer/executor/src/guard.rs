@@ -65,6 +65,7 @@ unsafe extern "C" {
     static guard_high_memory: u32;
     fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
+    static mut guard_poison: u8;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_with_poisoned_stack(call: Call) -> Call;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
@@ -169,6 +170,12 @@ pub fn last_end() -> End {
 pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
     // SAFETY: by the contract of this function; a jump out of the target skips frames of C only.
     unsafe { guard_call(call, input, output) == 0 }
+}
+
+/// Sets the byte that [`with_poisoned_stack`] fills the stack with.
+pub fn set_poison(byte: u8) {
+    // SAFETY: a byte that only this thread uses, outside an evaluation.
+    unsafe { (&raw mut guard_poison).write_volatile(byte) };
 }
 
 /// Returns a thunk that fills the stack with a pattern and then calls `call`, to expose reads of uninitialized local

@@ -159,15 +159,15 @@ void guard_restore_environment(void) {
   set_environment(FE_TONEAREST, FE_ALL_EXCEPT);
 }
 
-/* Number of bytes of the stack to fill, and their value: as addresses they are invalid, as doubles they are -1e-130. */
+/* Number of bytes of the stack to fill, and their value. */
 #define POISONED_BYTES (32 * 1024)
-#define POISON 0xa5
+uint8_t guard_poison;
 
 static void (*poisoned_call)(const uint8_t *, uint8_t *);
 
 static __attribute__((noinline)) void poison_stack(void) {
   volatile unsigned char area[POISONED_BYTES];
-  for (size_t i = 0; i < sizeof area; i++) area[i] = POISON;
+  for (size_t i = 0; i < sizeof area; i++) area[i] = guard_poison;
 }
 
 /* Number of words above the frame of the call that it must not change. */
@@ -177,7 +177,7 @@ static __attribute__((noinline)) void poison_stack(void) {
  * program it damages the caller, and in a worker it changes only the gap of guard_call. */
 static void call_on_poisoned_stack(const uint8_t *in, uint8_t *out) {
   volatile uint64_t zone[ZONE];
-  const uint64_t poison = UINT64_C(0x0101010101010101) * POISON;
+  const uint64_t poison = UINT64_C(0x0101010101010101) * guard_poison;
   for (size_t i = 0; i < ZONE; i++) zone[i] = poison;
   poison_stack();
   poisoned_call(in, out);

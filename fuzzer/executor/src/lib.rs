@@ -19,6 +19,7 @@ pub mod signals;
 mod stack;
 mod stubs;
 pub mod trap;
+pub mod uninitialized;
 
 pub use evaluator::{Changes, Evaluator};
 pub use fault::{Fault, FaultKind};

@@ -16,6 +16,7 @@ pub const NAME: &str = "pen";
 pub struct PenObserver {
     hits: Vec<u32>,
     unconfirmed: Vec<u32>,
+    uninitialized: Vec<u32>,
     r: f64,
     fault: Option<Fault>,
 }
@@ -40,6 +41,13 @@ impl PenObserver {
         &self.unconfirmed
     }
 
+    /// Those of [`PenObserver::unconfirmed`] that the replay took with some contents of uninitialized memory, but not
+    /// with all.
+    #[must_use]
+    pub fn uninitialized(&self) -> &[u32] {
+        &self.uninitialized
+    }
+
     /// The value of the representing function after the run: at least 0, and 0 for a wanted input.
     #[must_use]
     pub fn r(&self) -> f64 {
@@ -52,9 +60,11 @@ impl PenObserver {
         self.fault.as_ref()
     }
 
-    /// Adds branches that the run did not take in a fresh process.
-    pub fn note_unconfirmed(&mut self, branches: &[u32]) {
+    /// Adds branches that the run did not take in a fresh process, and those among them that depend on uninitialized
+    /// memory.
+    pub fn note_unconfirmed(&mut self, branches: &[u32], uninitialized: &[u32]) {
         self.unconfirmed.extend_from_slice(branches);
+        self.uninitialized.extend_from_slice(uninitialized);
     }
 
     /// Stores the result of a run. `hits` are branch numbers.
@@ -76,6 +86,7 @@ impl<I, S> Observer<I, S> for PenObserver {
     fn pre_exec(&mut self, _state: &mut S, _input: &I) -> Result<(), Error> {
         self.hits.clear();
         self.unconfirmed.clear();
+        self.uninitialized.clear();
         self.r = f64::INFINITY;
         self.fault = None;
         Ok(())

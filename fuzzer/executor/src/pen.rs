@@ -39,6 +39,8 @@ pub struct PenExecutor<OT> {
     hits: Vec<u32>,
     /// The branches that the run took but its replay did not.
     unconfirmed: Vec<u32>,
+    /// Those of them that depend on uninitialized memory.
+    uninitialized: Vec<u32>,
     fresh: Option<Box<dyn FreshProcessRunner>>,
     /// Whether inputs run in fresh processes only, and how many of them ended their process.
     only_fresh: bool,
@@ -57,6 +59,7 @@ impl<OT> PenExecutor<OT> {
             observer,
             hits: Vec::new(),
             unconfirmed: Vec::new(),
+            uninitialized: Vec::new(),
             fresh: None,
             only_fresh: false,
             unanswered: 0,
@@ -113,7 +116,7 @@ impl<OT> PenExecutor<OT> {
     fn run_only_fresh(&mut self, bytes: &[u8]) -> Option<Fault> {
         self.hits.clear();
         match self.fresh.as_mut()?.run_fresh(bytes) {
-            FreshResult::Ended { hits, fault } => {
+            FreshResult::Ended { hits, fault, .. } => {
                 self.hits = hits;
                 self.evaluator.note_taken(&self.hits);
                 fault
@@ -132,21 +135,34 @@ impl<OT> PenExecutor<OT> {
     /// function keeps no state, one more run in this process is equivalent and much faster.
     fn replay(&mut self, bytes: &[u8]) -> Option<Fault> {
         let fresh = self.fresh.as_mut()?;
+        let sometimes = self.evaluator.remove_uninitialized(bytes, &mut self.hits);
+        if !sometimes.is_empty() {
+            self.evaluator.change_search_fill();
+        }
         let mut adds_nothing = || self.hits.is_empty() || self.evaluator.repeats_without_state(bytes, &self.hits);
         if !fresh.has_differed() && adds_nothing() {
+            self.unconfirmed.clone_from(&sometimes);
+            self.uninitialized = sometimes;
             return None;
         }
-        let (hits, fault) = match fresh.run_fresh(bytes) {
-            FreshResult::Ended { hits, fault } => (hits, fault),
-            FreshResult::Died => (Vec::new(), None),
+        let (hits, uninitialized, fault) = match fresh.run_fresh(bytes) {
+            FreshResult::Ended { hits, uninitialized, fault } => (hits, uninitialized, fault),
+            FreshResult::Died => (Vec::new(), Vec::new(), None),
             // The report replays the input once more.
             FreshResult::NoProcess => return None,
         };
-        core::mem::swap(&mut self.unconfirmed, &mut self.hits);
+        self.unconfirmed = core::mem::take(&mut self.hits);
         self.unconfirmed.retain(|b| !hits.contains(b));
-        if !self.unconfirmed.is_empty() {
+        self.uninitialized = uninitialized;
+        self.uninitialized.retain(|b| self.unconfirmed.contains(b));
+        if self.unconfirmed.len() > self.uninitialized.len() {
             fresh.note_difference();
         }
+        if !self.uninitialized.is_empty() {
+            self.evaluator.change_search_fill();
+        }
+        self.unconfirmed.extend(&sometimes);
+        self.uninitialized.extend(&sometimes);
         self.hits = hits;
         self.evaluator.note_taken(&self.hits);
         fault
@@ -218,6 +234,7 @@ where
         *state.executions_mut() += 1;
         let bytes = input.target_bytes();
         self.unconfirmed.clear();
+        self.uninitialized.clear();
         let (r, fault) =
             if self.only_fresh { (f64::INFINITY, self.run_only_fresh(&bytes)) } else { self.evaluate(&bytes) };
         let kind = match fault.as_ref().map(|f| f.kind) {
@@ -228,7 +245,7 @@ where
         self.narrow_default_goal();
         if let Some(observer) = self.observers.get_mut(&self.observer) {
             observer.note(&self.hits, r, fault);
-            observer.note_unconfirmed(&self.unconfirmed);
+            observer.note_unconfirmed(&self.unconfirmed, &self.uninitialized);
         }
         Ok(kind)
     }

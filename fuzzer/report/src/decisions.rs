@@ -21,13 +21,27 @@ pub struct Criterion {
     pub proved_infeasible: usize,
 }
 
-/// A line with code that no test executes.
+/// The name of the figures of statements, which `--criterion line` adds. Lines are those of gcov, statements are like
+/// the regions of llvm-cov.
+pub const STATEMENT: &str = "statement";
+
+/// A line with code that no test executes, or a statement on a line of which another part is executed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UncoveredLine {
     /// Source file.
     pub file: String,
     /// Line, from 1.
     pub line: u32,
+    /// Column of the statement, from 1; `None` for the whole line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+impl UncoveredLine {
+    /// The line, with the column if it is a statement on the line.
+    fn place(&self) -> String {
+        self.column.map_or_else(|| self.line.to_string(), |column| format!("{}:{column}", self.line))
+    }
 }
 
 /// An expression of `&&` and `||` with several branching conditions.
@@ -193,6 +207,7 @@ pub fn add_proofs(report: &mut Report) {
 const fn words(criterion: &str) -> &'static str {
     match criterion.as_bytes() {
         b"line" => "lines covered",
+        b"statement" => "statements covered",
         b"condition" => "outcomes of conditions covered",
         b"boundary" => "boundary values met",
         b"exceptions" => "exceptions raised",
@@ -227,7 +242,7 @@ pub fn list(report: &Report, out: &mut String) {
     if report.paths.is_some_and(|paths| !paths.complete) {
         let _ = writeln!(out, "  the budget was spent before all path prefixes were tried");
     }
-    let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(|l| l.line.to_string()).collect();
+    let lines: Vec<_> = report.uncovered_lines.iter().take(LISTED).map(UncoveredLine::place).collect();
     if !lines.is_empty() {
         let more = if report.uncovered_lines.len() > LISTED { ", ..." } else { "" };
         let _ = writeln!(out, "  not executed: line {}{more}", lines.join(", "));

@@ -56,6 +56,7 @@ pub fn report() -> Report {
             covered: 6,
             covered_by_crash_only: 1,
             depends_on_earlier_calls: 0,
+            depends_on_uninitialized: 0,
             saturated: 6,
             given_up: 1,
             proved_unreachable: 0,

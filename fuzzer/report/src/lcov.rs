@@ -135,6 +135,7 @@ fn remark(branch: &Branch) -> Option<&'static str> {
     match branch.status {
         Status::CoveredByCrash => Some("only by inputs that crash"),
         Status::DependsOnEarlierCalls => Some("depends on earlier calls"),
+        Status::DependsOnUninitialized => Some("depends on uninitialized memory"),
         _ => None,
     }
 }

@@ -317,9 +317,14 @@ pub struct Branches {
     /// `covered`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depends_on_earlier_calls: usize,
+    /// Taken by an input only with some contents of uninitialized memory (local variables, blocks from `malloc`), and
+    /// not with others; not counted in `covered`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub depends_on_uninitialized: usize,
     /// Covered, and every descendant is covered or given up: `CoverMe`, Def. 3.2.
     pub saturated: usize,
-    /// Not covered although their search budget is spent, without those that depend on earlier calls.
+    /// Not covered although their search budget is spent, without those that depend on earlier calls or on
+    /// uninitialized memory.
     pub given_up: usize,
     /// Proved unreachable by two solvers; not counted in `given_up`.
     pub proved_unreachable: usize,
@@ -418,7 +423,10 @@ impl Branch {
     /// Returns whether no input has taken it yet in a fresh process.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.status, Status::GivenUp | Status::Uncovered | Status::DependsOnEarlierCalls)
+        matches!(
+            self.status,
+            Status::GivenUp | Status::Uncovered | Status::DependsOnEarlierCalls | Status::DependsOnUninitialized
+        )
     }
 }
 
@@ -449,6 +457,8 @@ pub enum Status {
     Uncovered,
     /// Taken only by evaluations that ran after others: the same input does not take it in a fresh process.
     DependsOnEarlierCalls,
+    /// Taken only with some contents of uninitialized memory: the function reads a variable that it has not written.
+    DependsOnUninitialized,
     /// Two solvers proved that no execution takes it.
     ProvedUnreachable,
 }
@@ -496,6 +506,9 @@ pub struct Test {
     /// `errno` after the call, if the call set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
+    /// Whether what the function does depends on uninitialized memory. The values that do are not expected.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub depends_on_uninitialized: bool,
 }
 
 /// A normal end of a test that ends the process instead of returning.

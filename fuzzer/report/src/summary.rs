@@ -47,6 +47,15 @@ pub fn text(report: &Report, dir: &Path) -> String {
             plural(report.unconfirmed_tests, "test")
         );
     }
+    let indefinite = report.tests.iter().filter(|t| t.depends_on_uninitialized).count();
+    if indefinite > 0 {
+        let _ = writeln!(
+            out,
+            "{} {} on uninitialized memory: the function reads local variables or heap memory that it has not written",
+            plural(indefinite, "test"),
+            if indefinite == 1 { "depends" } else { "depend" }
+        );
+    }
     terminal::list_faults(report, &mut out);
     list_tests(report, &mut out);
     list_uncovered(report, &mut out);

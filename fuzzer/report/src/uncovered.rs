@@ -31,12 +31,17 @@ pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
         let n = branches.depends_on_earlier_calls;
         format!("{n} {} on earlier calls", if n == 1 { "depends" } else { "depend" })
     });
-    let parts: Vec<_> = crash.into_iter().chain(depend).chain(not_taken(branches, words)).collect();
+    let uninitialized = (branches.depends_on_uninitialized > 0).then(|| {
+        let n = branches.depends_on_uninitialized;
+        format!("{n} {} on uninitialized memory", if n == 1 { "depends" } else { "depend" })
+    });
+    let parts: Vec<_> =
+        crash.into_iter().chain(depend).chain(uninitialized).chain(not_taken(branches, words)).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
-    let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls;
+    let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls + branches.depends_on_uninitialized;
     let left = branches.reachable().saturating_sub(branches.covered + apart);
     let given_up = branches.given_up.min(left);
     let what = match (left, given_up) {
@@ -70,6 +75,13 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
             words.goal, words.done
         ));
     }
+    if has(Status::DependsOnUninitialized) {
+        out.push(format!(
+            "Depends on uninitialized memory: the {} is {} or not, \
+             depending on what memory contains that the function has not written.",
+            words.goal, words.done
+        ));
+    }
     out
 }
 
@@ -78,6 +90,9 @@ pub(super) fn legend(report: &Report) -> Vec<String> {
 pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     if branch.status == Status::DependsOnEarlierCalls {
         return format!("depends on earlier calls, {} evaluations", count(branch.evaluations));
+    }
+    if branch.status == Status::DependsOnUninitialized {
+        return format!("depends on uninitialized memory, {} evaluations", count(branch.evaluations));
     }
     if site.kind == "comparison" && branch.best_distance.is_some() {
         return nearest(report, site, branch);

@@ -58,38 +58,6 @@ __attribute__((constructor)) static void prepare(void) { box = calloc(1, sizeof 
 int subject(double x) { if (++*box > 5 && x > 3) return 1; return 0; }
 ";
 
-/// The local variable contains whatever an earlier call has left on the stack.
-#[test]
-fn a_variable_that_is_not_initialized_has_no_expected_value() {
-    let dir = Dir::new();
-    let source = "int leftover(int n) {
-    volatile int own[16];
-    if (n > 5) own[3] = 7;
-    return own[3];
-}
-";
-    dir.file("leftover.c", source);
-    let run = dir.fuzz("leftover.c", "--max-evals 1000 --seed 1").exits(0);
-    let report = dir.report("out");
-    let expected: Vec<_> = report.tests.iter().filter_map(|t| t.result.as_ref().map(|r| r.decimal.as_str())).collect();
-    run.expect(report.branches.covered == 2 && expected == ["7"], &format!("one expected value, of {expected:?}"));
-}
-
-/// Evaluations of a campaign read zeros there; a fresh process reads a pattern.
-#[test]
-fn a_branch_on_a_variable_that_is_not_initialized_is_not_covered() {
-    let dir = Dir::new();
-    let source = "int leftover(int n) {
-    volatile int own[16];
-    if (n > 5) own[3] = 7;
-    if (n < 0 && own[3] == 0) return 1;
-    return 0;
-}
-";
-    dir.file("leftover.c", source);
-    assert_eq!(figures_of(&dir, Path::new("leftover.c"), "--max-evals 20000 --no-prove"), (5, 1, 6));
-}
-
 #[test]
 fn a_block_of_the_heap_is_that_of_a_fresh_process() {
     assert_eq!(claimed(HEAP), (1, 3, 4));

@@ -17,5 +17,6 @@ mod outside;
 mod state;
 mod thrown;
 mod undefined;
+mod uninitialized;
 mod units;
 mod waiting;

@@ -32,6 +32,10 @@ pub struct Claims {
     pub are_apart: bool,
     /// Branches that count as covered in the search, but that no test takes.
     pub lost: HashSet<u32>,
+    /// Branches that some test takes with some contents of uninitialized memory, but not with all.
+    pub uninitialized: HashSet<u32>,
+    /// Tests whose result or effects depend on uninitialized memory, by the files of their inputs.
+    pub indefinite: HashSet<String>,
     /// Whether each crash occurs in a fresh process, by the file of its input.
     pub crashes: HashMap<String, bool>,
     /// Number of tests that no fresh process could evaluate, because the system had none to spare. Their branches
@@ -61,9 +65,11 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
     let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
     let mut tested: HashMap<String, Tested> = HashMap::new();
     let mut hold = true;
-    let alone = |bytes: &[u8]| {
+    let mut uninitialized = HashSet::new();
+    let mut alone = |bytes: &[u8]| {
         let mut tested = fresh.test(bytes)?;
         if let Some(tested) = &mut tested {
+            uninitialized.extend(tested.uninitialized.iter().copied());
             tested.covers.retain(|b| finds.goals[*b as usize]);
         }
         Ok(tested)
@@ -97,12 +103,13 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
             && !taken.contains(b)
     };
     let lost = (0..from.saturation.len() as u32).filter(counts).collect();
-    let (depend, seen_together) = depend_on_each_other(fresh, &shrunk.tests, &tested);
+    let (depend, seen_together) = depend_on_each_other(fresh, finds, &shrunk.tests, &tested);
     let are_apart = from.saturation.has_unconfirmed() || depend;
     let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
     let unconfirmed = shrunk.tests.iter().filter(|t| unknown.contains(&t.file)).count();
+    let indefinite = tested.iter().filter(|(_, t)| t.is_indefinite).map(|(file, _)| file.clone()).collect();
     let seen = tested.into_iter().map(|(file, t)| (file, t.seen)).collect();
-    Claims { seen, seen_together, are_apart, lost, crashes, unconfirmed }
+    Claims { seen, seen_together, are_apart, lost, uninitialized, indefinite, crashes, unconfirmed }
 }
 
 /// Replays each crash in a fresh process. A simplified input that does not crash there is replaced by the original
@@ -137,6 +144,7 @@ fn held(kept: &Kept, tested: &HashMap<String, Tested>, is_kept: bool) -> Option<
 /// that end the process are left out: each runs in a process of its own anyway.
 fn depend_on_each_other(
     fresh: &Zygote,
+    finds: &Finds,
     tests: &[Kept],
     tested: &HashMap<String, Tested>,
 ) -> (bool, HashMap<String, RunObservation>) {
@@ -147,10 +155,15 @@ fn depend_on_each_other(
     }
     let inputs: Vec<&[u8]> = tests.iter().map(|t| t.bytes.as_slice()).collect();
     match fresh.tests(&inputs) {
-        Ok(Some(together)) => (
-            tests.iter().zip(&together).any(|(test, after)| tested.get(&test.file) != Some(after)),
-            tests.iter().zip(together).map(|(test, after)| (test.file.clone(), after.seen)).collect(),
-        ),
+        Ok(Some(mut together)) => {
+            for after in &mut together {
+                after.covers.retain(|b| finds.goals[*b as usize]);
+            }
+            (
+                tests.iter().zip(&together).any(|(test, after)| tested.get(&test.file) != Some(after)),
+                tests.iter().zip(together).map(|(test, after)| (test.file.clone(), after.seen)).collect(),
+            )
+        }
         Ok(None) => (true, HashMap::new()),
         Err(NoProcess) => (false, HashMap::new()),
     }

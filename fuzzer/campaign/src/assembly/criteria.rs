@@ -1,10 +1,10 @@
 //! Coverage criteria: selects the branches and vectors that the emitted tests must keep, and computes the figures of
 //! each criterion.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use penfuzz_abi::site_kind;
-use penfuzz_directory::shrink::cover::{self, Kept};
+use penfuzz_directory::shrink::cover::Kept;
 use penfuzz_engine::saturation::{Saturation, Scope, VectorGoals};
 use penfuzz_report::{
     self as report, BranchIndex, Report,
@@ -14,7 +14,10 @@ use penfuzz_report::{
 };
 use penfuzz_target::program::{Site, Target};
 
-use super::requirements;
+use super::{
+    requirements,
+    statements::{self, Statements},
+};
 use crate::assembly::{Order, ReportInputs, code_of, outcome_text, predicate_text};
 
 /// Returns for each branch of the target whether the tests must keep it. Removes all other branches from the kept
@@ -22,7 +25,7 @@ use crate::assembly::{Order, ReportInputs, code_of, outcome_text, predicate_text
 pub fn keep_wanted(target: &Target, from: &ReportInputs, kept: &mut [Kept]) -> Vec<bool> {
     let criteria = &from.options.settings.criteria;
     let mut wanted = if criteria.as_slice() == [Criterion::Line] {
-        enough_for_lines(target, from.scope, kept)
+        statements::enough(target, from.scope, kept)
     } else {
         let counts = |b: usize| {
             let kind = target.sites[target.site_of(b)].kind;
@@ -43,32 +46,6 @@ pub fn keep_wanted(target: &Target, from: &ReportInputs, kept: &mut [Kept]) -> V
     }
     for input in kept {
         input.covers.retain(|b| wanted[*b as usize]);
-    }
-    wanted
-}
-
-/// The branches of a small set of inputs that together execute every line that the kept inputs execute.
-fn enough_for_lines(target: &Target, scope: &Scope, kept: &[Kept]) -> Vec<bool> {
-    let mut numbers: BTreeMap<(usize, u32), u32> = BTreeMap::new();
-    let mut lines_of = |branch: u32| -> Vec<u32> {
-        let site = &target.sites[target.site_of(branch as usize)];
-        let lines = site.edges.get(branch as usize - site.first_branch).map_or(&[][..], |e| &e.lines);
-        let number = |line: &u32, numbers: &mut BTreeMap<(usize, u32), u32>| {
-            let next = numbers.len() as u32;
-            *numbers.entry((site.function, *line)).or_insert(next)
-        };
-        lines.iter().map(|line| number(line, &mut numbers)).collect()
-    };
-    let mut by_lines = Vec::new();
-    for input in kept {
-        let covers: BTreeSet<u32> = input.covers.iter().flat_map(|b| lines_of(*b)).collect();
-        by_lines.push(Kept { covers: covers.into_iter().collect(), ..input.clone() });
-    }
-    let chosen: BTreeSet<String> = cover::choose(by_lines).into_iter().map(|k| k.file).collect();
-    let (mut wanted, mut seen) = (vec![false; target.n_branches], BTreeSet::new());
-    for branch in kept.iter().filter(|k| chosen.contains(&k.file)).flat_map(|k| k.covers.iter().copied()) {
-        let is_new = lines_of(branch).into_iter().filter(|line| seen.insert(*line)).count() > 0;
-        wanted[branch as usize] |= is_new && scope.requested[branch as usize];
     }
     wanted
 }
@@ -112,9 +89,11 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs
     report.requirements = requirements::trace(target, &functions, &from.options.run.requirements, &by_test);
     let executed: Lines = by_test.into_iter().flatten().collect();
     if from.options.settings.criteria.contains(&Criterion::Line) {
-        let line = |(file, line): &(String, u32)| decisions::UncoveredLine { file: file.clone(), line: *line };
+        let line =
+            |(file, line): &(String, u32)| decisions::UncoveredLine { file: file.clone(), line: *line, column: None };
         report.uncovered_lines = all.difference(&executed).map(line).collect();
     }
+    let statements = statements::count(target, &functions, covers);
     let figures = |criterion: &Criterion| {
         let (total, covered) = match criterion {
             Criterion::Line => (all.len(), executed.len()),
@@ -134,6 +113,15 @@ pub(super) fn complete(report: &mut Report, target: &Target, from: &ReportInputs
     // Paths and loops are examined after the search.
     report.criteria =
         from.options.settings.criteria.iter().filter(|c| !c.concerns_branch_order()).map(figures).collect();
+    if from.options.settings.criteria.contains(&Criterion::Line) {
+        let Statements { total, uncovered } = statements;
+        let figures = decisions::Criterion { total, covered: total - uncovered.len(), proved_infeasible: 0 };
+        report.criteria.insert(decisions::STATEMENT.to_owned(), figures);
+        // A line that is not executed is listed as a whole.
+        let is_executed = |s: &&decisions::UncoveredLine| executed.contains(&(s.file.clone(), s.line));
+        report.uncovered_lines.extend(uncovered.iter().filter(is_executed).cloned());
+        report.uncovered_lines.sort();
+    }
 }
 
 /// The criterion that a boundary or exception site belongs to; `None` for sites that branch or decision coverage

@@ -6,6 +6,7 @@ pub mod criteria;
 pub mod limits;
 pub mod operands;
 pub mod requirements;
+mod statements;
 mod texts;
 
 use std::{
@@ -82,6 +83,7 @@ pub struct ReportInputs<'a> {
 pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shrinker) -> Report {
     let function = evaluator.function().clone();
     let evaluations = from.saved.evaluations;
+    evaluator.fill_locals();
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
     let finds = finds(evaluator, from, kept, wanted);
@@ -105,6 +107,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         }
     }
     let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
+    let lost_uninitialized = claims.lost.intersection(&claims.uninitialized).count();
     let needed = NeededSources::by(evaluator);
     let made_of =
         BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.settings.libs.clone() };
@@ -132,7 +135,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
             total,
             covered: covered - claims.lost.len(),
             covered_by_crash_only: from.saturation.covered_by_crash_only(),
-            depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len(),
+            depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len()
+                - lost_uninitialized,
+            depends_on_uninitialized: from.saturation.depending_on_uninitialized() + lost_uninitialized,
             saturated: saturated - lost_saturated,
             given_up,
             proved_unreachable: 0,
@@ -279,6 +284,7 @@ fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order:
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
+        depends_on_uninitialized: claims.indefinite.contains(&kept.file),
         ..observed(evaluator, from, kept, claims)
     };
     let tests = shrunk.tests.iter().map(test).collect();
@@ -380,9 +386,12 @@ fn branch(
 ) -> report::Branch {
     let set = from.saturation;
     let function = evaluator.function();
-    let depends = set.depends_on_earlier_calls(branch) || claims.lost.contains(&(branch as u32));
+    let is_lost = claims.lost.contains(&(branch as u32));
+    let depends = set.is_unconfirmed(branch) || is_lost;
     let status = if depends {
-        Status::DependsOnEarlierCalls
+        let uninitialized = is_lost && claims.uninitialized.contains(&(branch as u32));
+        let uninitialized = uninitialized || set.depends_on_uninitialized(branch);
+        if uninitialized { Status::DependsOnUninitialized } else { Status::DependsOnEarlierCalls }
     } else if !set.is_covered(branch) {
         if set.is_given_up(branch) { Status::GivenUp } else { Status::Uncovered }
     } else if set.is_covered_by_crash(branch) {

@@ -104,6 +104,7 @@ fn cover(
     merged: &Merged,
     mut fresh: Option<&mut Zygote>,
 ) {
+    saturation.recall_uninitialized(merged.saved.uninitialized.iter().copied());
     saturation.recall_unconfirmed(merged.saved.unconfirmed.iter().map(|(branch, replays)| (*branch, *replays)));
     evaluator.arm_records(&scope.branches);
     for (_, bytes) in &merged.inputs {
@@ -111,7 +112,7 @@ fn cover(
         let is_new = hits.iter().any(|b| !saturation.is_covered(*b as usize));
         match &mut fresh {
             Some(fresh) if is_new || saturation.has_unconfirmed() => match fresh.run_fresh(bytes) {
-                FreshResult::Ended { hits, fault: None } => drop(saturation.cover(&hits, false)),
+                FreshResult::Ended { hits, fault: None, .. } => drop(saturation.cover(&hits, false)),
                 FreshResult::NoProcess if ran == RunStatus::Returned => drop(saturation.cover(&hits, false)),
                 _ => {}
             },

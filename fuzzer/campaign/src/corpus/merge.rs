@@ -197,6 +197,7 @@ fn fill(
     finds: &[Find],
     mut fresh: Option<&mut Zygote>,
 ) -> Result<usize, Error> {
+    saturation.recall_uninitialized(core::mem::take(&mut store.saved.uninitialized));
     saturation.recall_unconfirmed(core::mem::take(&mut store.saved.unconfirmed));
     let returning = || finds.iter().filter(|f| f.run.fault.is_none());
     let covered: HashSet<u32> = returning().flat_map(|f| f.run.covers.iter().copied()).collect();
@@ -219,6 +220,7 @@ fn fill(
     store.saved.by_crash = which(&|b| saturation.is_covered_by_crash(b));
     store.saved.given_up = which(&|b| saturation.is_given_up(b));
     store.saved.unconfirmed = saturation.unconfirmed().collect();
+    store.saved.uninitialized = saturation.uninitialized().collect();
     store.save().map_err(Error::from_source)?;
     Ok(kept)
 }
@@ -242,13 +244,14 @@ fn confirmed(saturation: &mut Saturation, find: &Find, fresh: Option<&mut Zygote
     let covers = &find.run.covers;
     let is_known = covers.iter().all(|b| saturation.is_covered(*b as usize)) && !saturation.has_unconfirmed();
     let Some(fresh) = fresh.filter(|_| !is_known && find.run.long.is_none()) else { return covers.clone() };
-    let hits = match fresh.run_fresh(&find.input.bytes) {
-        FreshResult::Ended { hits, fault: None } => hits,
+    let (hits, mut uninitialized) = match fresh.run_fresh(&find.input.bytes) {
+        FreshResult::Ended { hits, uninitialized, fault: None } => (hits, uninitialized),
         FreshResult::NoProcess => return covers.clone(),
-        _ => Vec::new(),
+        _ => (Vec::new(), Vec::new()),
     };
     let unconfirmed: Vec<u32> = covers.iter().copied().filter(|b| !hits.contains(b)).collect();
-    saturation.note_unconfirmed(&unconfirmed);
+    uninitialized.retain(|b| unconfirmed.contains(b));
+    saturation.note_unconfirmed(&unconfirmed, &uninitialized);
     hits
 }
 

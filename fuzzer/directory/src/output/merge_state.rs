@@ -12,12 +12,14 @@ impl SavedState {
         self.starts = self.starts.max(other.starts);
         unite(&mut self.given_up, &other.given_up);
         unite(&mut self.by_crash, &other.by_crash);
+        unite(&mut self.uninitialized, &other.uninitialized);
         for (branch, replays) in &other.unconfirmed {
             let known = self.unconfirmed.entry(*branch).or_default();
             *known = known.saturating_add(*replays);
         }
         zip(&mut self.spent, &other.spent, u64::saturating_add);
         zip(&mut self.evaluated, &other.evaluated, u64::saturating_add);
+        zip(&mut self.improved, &other.improved, u64::saturating_add);
         zip(&mut self.attempts, &other.attempts, u32::saturating_add);
         // 0 means never.
         zip(&mut self.taken_at, &other.taken_at, |a, b| if a == 0 || b == 0 { a | b } else { a.min(b) });

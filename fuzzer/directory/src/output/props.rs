@@ -60,6 +60,8 @@ prop_compose! {
             given_up,
             by_crash,
             unconfirmed: BTreeMap::from([(3, 8)]),
+            uninitialized: vec![3],
+            improved: vec![0, 7],
             spent,
             evaluated,
             attempts,

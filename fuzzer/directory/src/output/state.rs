@@ -29,11 +29,17 @@ pub struct SavedState {
     /// Number of replays in a fresh process that did not take a branch that the evaluation took, by branch.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unconfirmed: BTreeMap<u32, u32>,
+    /// Those of them that depend on uninitialized memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uninitialized: Vec<u32>,
     /// Units of the search budget spent per branch.
     pub spent: Vec<u64>,
     /// Evaluations spent on each branch.
     #[serde(default)]
     pub evaluated: Vec<u64>,
+    /// Units of the search budget that were spent per branch when a closer input was last found.
+    #[serde(default)]
+    pub improved: Vec<u64>,
     /// Search attempts per branch.
     pub attempts: Vec<u32>,
     /// Number of start points of the paper's search.

@@ -90,6 +90,24 @@ pub fn agreed(function: &Function, bytes: &[u8], seen: RunObservation, others: &
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
 }
 
+/// The observation of a run without what differs in another run of the same input.
+#[must_use]
+pub fn in_common(seen: RunObservation, other: &RunObservation) -> RunObservation {
+    let same = |(i, r): (usize, Option<Arg>)| r.filter(|r| other.results.get(i).and_then(Option::as_ref) == Some(r));
+    let errnos = seen.errnos.iter().enumerate().map(|(i, e)| if other.errnos.get(i) == Some(e) { *e } else { 0 });
+    RunObservation {
+        returned: seen.returned && other.returned,
+        exit: seen.exit.filter(|exit| other.exit == Some(*exit)),
+        throws: seen.throws.filter(|throws| other.throws.as_ref() == Some(throws)),
+        errno: if other.errno == seen.errno { seen.errno } else { 0 },
+        result: seen.result.filter(|r| other.result.as_ref() == Some(r)),
+        errnos: errnos.collect(),
+        results: seen.results.into_iter().enumerate().map(same).collect(),
+        begun: seen.begun.min(other.begun),
+        outputs: seen.outputs.into_iter().filter(|output| other.outputs.contains(output)).collect(),
+    }
+}
+
 /// The result of a run as raw bits. Two runs with equal bits behaved the same. It is cheaper than [`RunObservation`],
 /// which is formatted as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

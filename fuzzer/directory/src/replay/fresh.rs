@@ -9,6 +9,9 @@
 //! answers go through two pipes. Each is preceded by its length in four bytes. An empty answer means that the child
 //! died or was too slow, and [`NO_PROCESS`] that the system could not create one. An empty request cancels the previous
 //! request and has no answer.
+//!
+//! A run that may have read uninitialized memory is repeated in further children, each with another content of it
+//! ([`uninitialized`](super::uninitialized)).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
@@ -23,6 +26,7 @@ use penfuzz_executor::{
     Evaluator, Fault,
     evaluator::RunStatus,
     fresh::{FreshProcessRunner, FreshResult},
+    uninitialized::{FILLS, Fill},
 };
 use penfuzz_system::process::{
     child::{self, NoProcess},
@@ -33,6 +37,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     long_input::{self, Answer},
     session::silence,
+    uninitialized,
 };
 use crate::rendering::results::{self, RunObservation};
 
@@ -100,6 +105,13 @@ enum Request {
     Tests(Vec<Vec<u8>>),
 }
 
+/// What a child does: a request, with uninitialized memory of this value.
+#[derive(Debug, Clone, Copy)]
+struct Work<'a> {
+    request: &'a Request,
+    fill: Fill,
+}
+
 impl Request {
     /// How long the request may continue after the campaign is requested to stop; `None` for no such limit.
     const fn time_at_end(&self) -> Option<Duration> {
@@ -112,10 +124,17 @@ impl Request {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Run {
-    hits: Vec<u32>,
-    fault: Option<Fault>,
+/// The answer to [`Request::Run`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) hits: Vec<u32>,
+    /// As [`FreshResult::Ended`].
+    #[serde(default)]
+    pub(super) uninitialized: Vec<u32>,
+    pub(super) fault: Option<Fault>,
+    /// Whether the run may have read uninitialized memory.
+    #[serde(default)]
+    pub(super) may_differ: bool,
 }
 
 /// What the function does for a test.
@@ -123,8 +142,17 @@ struct Run {
 pub struct Tested {
     /// The requested branches that the test takes, ascending.
     pub covers: Vec<u32>,
-    /// Its result and effects.
+    /// Its result and effects, without those that depend on uninitialized memory.
     pub seen: RunObservation,
+    /// The requested branches that it takes with some contents of uninitialized memory, but not with all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uninitialized: Vec<u32>,
+    /// Whether its branches, its result or its effects depend on uninitialized memory.
+    #[serde(default)]
+    pub is_indefinite: bool,
+    /// Whether the run may have read uninitialized memory.
+    #[serde(default)]
+    pub(super) may_differ: bool,
 }
 
 #[derive(Debug)]
@@ -285,7 +313,7 @@ impl FreshProcessRunner for Zygote {
     fn run_fresh(&mut self, bytes: &[u8]) -> FreshResult {
         let run: Result<Option<Run>, _> = self.ask(&Request::Run(bytes.to_vec()), patience(self.timeout, 1));
         match run {
-            Ok(Some(run)) => FreshResult::Ended { hits: run.hits, fault: run.fault },
+            Ok(Some(Run { hits, uninitialized, fault, .. })) => FreshResult::Ended { hits, uninitialized, fault },
             Ok(None) => FreshResult::Died,
             Err(NoProcess) => FreshResult::NoProcess,
         }
@@ -300,9 +328,14 @@ impl FreshProcessRunner for Zygote {
     }
 }
 
-/// Time for a number of evaluations. A process that takes longer counts as hanging: the alarm has not ended an
-/// evaluation.
+/// Time for a number of evaluations with all contents of uninitialized memory.
 fn patience(timeout: Duration, evaluations: u32) -> Duration {
+    child_patience(timeout, evaluations).saturating_mul(FILLS.len() as u32)
+}
+
+/// Time for a number of evaluations in one child. A process that takes longer counts as hanging: the alarm has not
+/// ended an evaluation.
+fn child_patience(timeout: Duration, evaluations: u32) -> Duration {
     (timeout * 2).saturating_mul(evaluations) + Duration::from_secs(1)
 }
 
@@ -320,35 +353,53 @@ fn serve(
             continue;
         }
         let Ok(request) = serde_json::from_slice::<Request>(&request) else { return 1 };
-        let time = match &request {
-            Request::Run(_) => patience(timeout, 1),
-            Request::Long(_) | Request::LongAgain(_) => long_input::patience(timeout),
-            Request::Tests(inputs) => patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
+        let mut with =
+            |fill: Fill| answer_of_child(evaluator, scope, timeout, Work { request: &request, fill }, &requests);
+        let answer = match &request {
+            Request::Run(_) => uninitialized::run(&mut with),
+            Request::Tests(_) => uninitialized::tests(&mut with),
+            Request::Long(_) | Request::LongAgain(_) => with(FILLS[0]),
         };
-        let mut work = || {
-            if evaluator.detach_from_supervisor(timeout).is_ok() {
-                work(evaluator, scope, timeout, &request)
-            } else {
-                Vec::new()
-            }
-        };
-        let begun = Instant::now();
-        let mut answer = child::answer(&mut work, begun + time, &requests);
-        // The process may have been killed from outside, for example because memory is short.
-        if answer.as_ref().is_ok_and(Vec::is_empty) && begun.elapsed() < time / 4 {
-            answer = child::answer(&mut work, begun + time, &requests);
-        }
-        let answer = answer.unwrap_or_else(|_| NO_PROCESS.to_vec());
+        let answer = answer.unwrap_or_else(|NoProcess| NO_PROCESS.to_vec());
         if write_frame(&mut answers, &answer).is_err() {
             return 1;
         }
     }
 }
 
-/// Handles a request in a child of the zygote. Returns the answer.
-fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: &Request) -> Vec<u8> {
+/// Handles a request in a child of the zygote. Returns its answer.
+fn answer_of_child(
+    evaluator: &mut Evaluator,
+    scope: &Scope,
+    timeout: Duration,
+    task: Work,
+    requests: &PipeReader,
+) -> Result<Vec<u8>, NoProcess> {
+    let time = match task.request {
+        Request::Run(_) => child_patience(timeout, 1),
+        Request::Long(_) | Request::LongAgain(_) => long_input::patience(timeout),
+        Request::Tests(inputs) => child_patience(timeout, u32::try_from(inputs.len()).unwrap_or(u32::MAX)),
+    };
+    let mut work = || {
+        if evaluator.detach_from_supervisor(timeout).is_ok() {
+            work(evaluator, scope, timeout, task)
+        } else {
+            Vec::new()
+        }
+    };
+    let begun = Instant::now();
+    let mut answer = child::answer(&mut work, begun + time, requests);
+    // The process may have been killed from outside, for example because memory is short.
+    if answer.as_ref().is_ok_and(Vec::is_empty) && begun.elapsed() < time / 4 {
+        answer = child::answer(&mut work, begun + time, requests);
+    }
+    answer.map_err(|_| NoProcess)
+}
+
+/// Handles a request in this process, a child of the zygote. Returns the answer.
+fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, Work { request, fill }: Work) -> Vec<u8> {
     evaluator.use_system_heap();
-    evaluator.poison_stack();
+    evaluator.fill_memory(fill);
     let answer = match request {
         Request::Run(bytes) => serde_json::to_vec(&run(evaluator, scope, bytes)),
         Request::Long(bytes) | Request::LongAgain(bytes) => {
@@ -366,12 +417,14 @@ fn work(evaluator: &mut Evaluator, scope: &Scope, timeout: Duration, request: &R
 fn run(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Run {
     evaluator.arm_records(&scope.branches);
     let (ran, hits) = evaluator.run_once(bytes);
-    Run { hits, fault: if ran == RunStatus::Faulted { evaluator.fault() } else { None } }
+    let fault = if ran == RunStatus::Faulted { evaluator.fault() } else { None };
+    Run { hits, uninitialized: Vec::new(), fault, may_differ: evaluator.may_have_read_uninitialized() }
 }
 
 fn tested(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Tested> {
     let (covers, seen) = results::call(evaluator, bytes);
-    seen.is_normal().then_some(Tested { covers, seen })
+    let may_differ = evaluator.may_have_read_uninitialized();
+    seen.is_normal().then_some(Tested { covers, seen, uninitialized: Vec::new(), is_indefinite: false, may_differ })
 }
 
 fn write_frame(to: &mut PipeWriter, bytes: &[u8]) -> io::Result<()> {

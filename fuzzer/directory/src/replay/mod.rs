@@ -9,3 +9,4 @@ pub mod generated;
 pub mod long_input;
 pub mod open;
 pub mod session;
+mod uninitialized;

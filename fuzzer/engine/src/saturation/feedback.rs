@@ -96,7 +96,7 @@ where
     ) -> Result<bool, Error> {
         let observer = seen(observers, &self.observer)?;
         if !observer.unconfirmed().is_empty() {
-            state.metadata_mut::<Saturation>()?.note_unconfirmed(observer.unconfirmed());
+            state.metadata_mut::<Saturation>()?.note_unconfirmed(observer.unconfirmed(), observer.uninitialized());
         }
         if *exit_kind != ExitKind::Ok {
             return Ok(false);

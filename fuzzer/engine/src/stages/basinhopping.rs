@@ -241,6 +241,9 @@ impl<R: Rand + 'static> BasinhoppingStage<R> {
         }
         state.metadata_or_insert_with(Shares::default).note_minimization(budget - left, n_finds);
         let evaluations = executor.evaluator().evaluations().saturating_sub(before);
+        if let Some((distance, _)) = executor.evaluator().closest(target) {
+            state.metadata_mut::<Spent>()?.note_closest(target, distance, budget - left);
+        }
         let is_spent = state.metadata_mut::<Spent>()?.note(target, budget - left, evaluations);
         if state.metadata::<Saturation>()?.is_covered_by_crash(target) {
             if is_spent || state.metadata::<Spent>()?.is_crash_only_budget_spent(target) {

@@ -40,6 +40,15 @@ const LARGEST_SLOW_ATTEMPT: u64 = GIVE_UP_AFTER / 8;
 const GIVE_UP_AFTER_EVALUATIONS: u64 = 2048;
 const MAX_LIMIT_FACTOR: u64 = 4;
 
+/// A branch is not given up while its closest input still changes: only after this many times the units that were spent
+/// on it when a closer input was last found. In a loop that rejects random numbers, the distance follows no gradient,
+/// and each closer input is luck: if such inputs keep coming, one that takes the branch may, too. Among n random
+/// distances the closest one is among the first n / 16 in one case of 16.
+const PATIENCE: u64 = 16;
+
+/// Maximum number of units on such a branch, as a multiple of its limit otherwise.
+const MAX_PATIENCE_FACTOR: u64 = 16;
+
 /// What was spent per branch; metadata of the LibAFL state.
 ///
 /// # Example
@@ -69,6 +78,12 @@ pub struct Spent {
     pub evaluations: Vec<u64>,
     /// Number of attempts per branch.
     pub attempts: Vec<u32>,
+    /// Per branch, its units when a closer input was last found.
+    #[serde(default)]
+    pub improved: Vec<u64>,
+    /// Per branch, the distance of the closest input after its last attempt.
+    #[serde(skip)]
+    closest: Vec<Option<u64>>,
     /// Per branch, the units for short evaluations before it is given up; [`GIVE_UP_AFTER`] if there is no entry.
     #[serde(skip)]
     limits: Vec<u64>,
@@ -91,6 +106,8 @@ impl Spent {
         self.units.resize(n, 0);
         self.evaluations.resize(n, 0);
         self.attempts.resize(n, 0);
+        self.improved.resize(n, 0);
+        self.closest.resize(n, None);
     }
 
     /// Whether the limits of the branches are set.
@@ -108,7 +125,12 @@ impl Spent {
     fn limit(&self, branch: usize) -> u64 {
         let limit = self.limits.get(branch).copied().unwrap_or(GIVE_UP_AFTER);
         let of_long = self.mean(branch).saturating_mul(GIVE_UP_AFTER_EVALUATIONS);
-        limit.max(of_long.min(limit * MAX_LIMIT_FACTOR))
+        let ordinary = limit.max(of_long.min(limit * MAX_LIMIT_FACTOR));
+        if limit < GIVE_UP_AFTER {
+            return ordinary; // boundary values and exceptions are too many
+        }
+        let improving = self.improved[branch].saturating_mul(PATIENCE);
+        ordinary.max(improving.min(limit * MAX_PATIENCE_FACTOR))
     }
 
     /// Mean number of units of an evaluation for a branch so far; 0 as long as none is known.
@@ -118,8 +140,8 @@ impl Spent {
 
     /// Creates the state from the values of an earlier run.
     #[must_use]
-    pub fn known(units: Vec<u64>, evaluations: Vec<u64>, attempts: Vec<u32>) -> Self {
-        Self { units, evaluations, attempts, ..Self::default() }
+    pub fn known(units: Vec<u64>, evaluations: Vec<u64>, attempts: Vec<u32>, improved: Vec<u64>) -> Self {
+        Self { units, evaluations, attempts, improved, ..Self::default() }
     }
 
     /// Records the units that another client has spent on branches so far. Returns the branches whose budget is thereby
@@ -182,6 +204,16 @@ impl Spent {
         if behind_crash { ordinary } else { ordinary.max(of_long) }
     }
 
+    /// Records the distance of the closest input of a branch after an attempt, before [`Spent::note`]. The first
+    /// distance after a restart is not an improvement.
+    pub fn note_closest(&mut self, branch: usize, distance: u64, units: u64) {
+        let is_first = self.attempts[branch] == 0;
+        if self.closest[branch].map_or(is_first, |before| distance < before) {
+            self.improved[branch] = self.units[branch] + units;
+        }
+        self.closest[branch] = Some(distance);
+    }
+
     /// Records an attempt. Returns true if the branch is to be given up.
     pub fn note(&mut self, branch: usize, units: u64, evaluations: u64) -> bool {
         self.units[branch] += units;
@@ -207,6 +239,32 @@ mod tests {
             }
         }
         unreachable!()
+    }
+
+    /// The same with evaluations of one unit. The closest input changes in attempts that begin before `until` units.
+    fn until_given_up_if_improving(until: u64) -> u64 {
+        let mut spent = Spent::default();
+        spent.ensure(1);
+        for distance in (0..u64::MAX).rev() {
+            let units = spent.allowance(0, false);
+            if spent.units[0] < until {
+                spent.note_closest(0, distance, units);
+            }
+            if spent.note(0, units, units) {
+                return spent.units[0];
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_branch_is_not_given_up_while_inputs_come_closer() {
+        assert_eq!(until_given_up_if_improving(0), GIVE_UP_AFTER);
+        assert_eq!(until_given_up_if_improving(GIVE_UP_AFTER / 32), GIVE_UP_AFTER, "an early improvement");
+        let late = until_given_up_if_improving(GIVE_UP_AFTER / 2);
+        let range = PATIENCE * GIVE_UP_AFTER / 2..PATIENCE * (GIVE_UP_AFTER / 2 + LARGEST_ATTEMPT) + 1;
+        assert!(range.contains(&late), "{late}");
+        assert_eq!(until_given_up_if_improving(u64::MAX), MAX_PATIENCE_FACTOR * GIVE_UP_AFTER, "always closer");
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct Evaluator {
     last_adjacent_access: Option<AdjacentAccess>,
     /// Variables and heap of the target that are restored before each run.
     shared: SharedState,
+    /// 0 or one more than the number of the fill of uninitialized memory (modulo their number), see `processes`.
+    search_fill: usize,
     needed_units: OnceCell<Option<BTreeSet<String>>>,
     outcomes: Vec<u8>,
     /// The branches whose byte in `outcomes` is set.
@@ -186,6 +188,7 @@ impl Evaluator {
             n_adjacent_accesses: 0,
             last_adjacent_access: None,
             shared: SharedState::of(&target, f),
+            search_fill: 0,
             needed_units: OnceCell::new(),
             outcomes: vec![0; n],
             taken: vec![0; n],

@@ -79,6 +79,7 @@ enum Kind {
     AwaitedBranch(Option<BranchIndex>),
     NullPointer,
     EarlierCalls,
+    Uninitialized,
 }
 
 /// The groups that are not empty. Among the groups that wait for other branches, the largest comes first.
@@ -89,6 +90,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
     for (site, branch) in closest_first(report) {
         let kind = match () {
             () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
+            () if branch.status == Status::DependsOnUninitialized => Kind::Uninitialized,
             // For other goals, an unmet goal does not show that its site was not executed.
             () if !report.goals.include_branches() => Kind::Input,
             () if !site.is_executed() => Kind::AwaitedBranch(site.waits_for),
@@ -133,6 +135,7 @@ fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Optio
         },
         Kind::NullPointer => plain("Comparisons of a pointer argument with null: arguments are valid pointers"),
         Kind::EarlierCalls => plain("Depends on earlier calls: no input takes it in a fresh process"),
+        Kind::Uninitialized => plain("Depends on uninitialized memory: the function reads what it has not written"),
     })
 }
 

@@ -9,4 +9,6 @@ pub struct Edges {
     pub calls: Vec<usize>,
     /// Lines of the function's own file with code on the way, ascending.
     pub lines: Vec<u32>,
+    /// Lines and columns of that file where basic blocks on the way begin, ascending.
+    pub starts: Vec<(u32, u32)>,
 }

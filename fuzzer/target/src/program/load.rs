@@ -213,6 +213,20 @@ impl Target {
         }
     }
 
+    /// Sets the value of uninitialized memory of the target.
+    pub fn set_fill(&self, fill: &abi::Fill) {
+        // SAFETY: the tables and the fill stay loaded; the target does not run now.
+        unsafe { (*self.tables).fill.write(*fill) };
+    }
+
+    /// Returns whether some code of the target may read a local variable before it is written, as far as the compiler
+    /// pass can tell.
+    #[must_use]
+    pub fn may_read_uninitialized(&self) -> bool {
+        // SAFETY: the tables stay loaded.
+        unsafe { (*self.tables).fills != (*self.tables).fills_end }
+    }
+
     /// The address at which the file was mapped. An address of the target minus this is an offset in the file's address
     /// space.
     #[must_use]
@@ -403,6 +417,7 @@ impl Reader<'_> {
                 next: array(e.next, e.n_next).iter().map(|n| first + *n as usize).collect(),
                 calls: array(e.calls, e.n_calls).iter().filter_map(|f| self.function_index(*f)).collect(),
                 lines: array(e.lines, e.n_lines).to_vec(),
+                starts: array(e.starts, 2 * e.n_starts).chunks_exact(2).map(|at| (at[0], at[1])).collect(),
             }
         }
     }

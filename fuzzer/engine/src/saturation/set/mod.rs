@@ -93,6 +93,9 @@ pub struct Saturation {
     ended_behind_crash: BTreeSet<u32>,
     /// By branch, the number of replays in a fresh process that did not take it although the evaluation took it.
     unconfirmed: BTreeMap<u32, u32>,
+    /// Those of them that depend on uninitialized memory.
+    #[serde(default)]
+    uninitialized: BTreeSet<u32>,
     saturated: Vec<bool>,
     /// Inputs that wait for their branches to become saturated.
     pub pending: Vec<PendingInput>,
@@ -147,6 +150,7 @@ impl Saturation {
             excluded: vec![false; n],
             ended_behind_crash: BTreeSet::new(),
             unconfirmed: BTreeMap::new(),
+            uninitialized: BTreeSet::new(),
             saturated: vec![false; n],
             pending: Vec::new(),
             generation: 1,
@@ -296,7 +300,7 @@ impl Saturation {
             total: requested().count(),
             covered: count(&self.covered) - self.covered_by_crash_only(),
             saturated: count(&self.saturated),
-            given_up: requested().filter(|b| self.given_up[*b] && !self.depends_on_earlier_calls(*b)).count(),
+            given_up: requested().filter(|b| self.given_up[*b] && !self.is_unconfirmed(*b)).count(),
         }
     }
 
