@@ -89,7 +89,8 @@ fn the_smallest_r_is_told_if_no_input_is_wanted() {
     let dir = Dir::new();
     let target = dir.file("t.c", "int t(double x) { if (x * x == 2) return 1; return 0; }\n");
     let text = "#include <pen_goal.h>\ndouble pen_r0 = 9;\n\
-                double pen(const struct pen_condition *at, double r, double a, double b) { return 0.25 + fabs(a - b); }\n";
+                double pen(const struct pen_condition *at, double r, double a, double b) {\n\
+                return 0.25 + fabs(a - b); }\n";
     dir.file("goal.c", text);
     let run = dir.penfuzz("--goal goal.c --max-evals 20000 -o out").arg(target).exits(0);
     run.expect(run.stdout.contains("no input with r = 0 was found"), "none was found");
@@ -137,8 +138,9 @@ fn a_goal_in_cxx_sees_a_harness() {
                   int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n) {\n  if (n > 1 && d[0] == 'p') return 0;\n  \
                   return 0;\n}\n";
     dir.file("h.c", target);
-    let goal = "#include <pen_goal.h>\nextern \"C\" { double pen_r0 = 1e9; }\ndouble pen(const pen_condition *at, double \
-                r, double a, double b) { return b == 'p' ? pen_distance(at, 1) : r; }\n";
+    let goal = "#include <pen_goal.h>\nextern \"C\" { double pen_r0 = 1e9; }\n\
+                double pen(const pen_condition *at, double r, double a, double b) {\n\
+                return b == 'p' ? pen_distance(at, 1) : r; }\n";
     dir.file("goal.cc", goal);
     dir.penfuzz("h.c --goal goal.cc --quiet -o out --max-evals 300000").exits(0);
     assert!(result(&dir.report("out")).found, "an input that begins with p");

@@ -6,6 +6,7 @@ use std::{
     io::{self, Read, Seek},
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -39,10 +40,18 @@ pub struct Ended {
 ///
 /// # Errors
 /// When the command cannot be started, or there is no room for its output.
-pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
+pub fn run(command: Command, limit: Duration) -> io::Result<Ended> {
+    run_unless(command, limit, &AtomicBool::new(false))
+}
+
+/// As [`run`]. The command is also killed when another thread sets `stop`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_unless(mut command: Command, limit: Duration, stop: &AtomicBool) -> io::Result<Ended> {
     let mut output = tempfile::tempfile()?;
     command.stdout(output.try_clone()?);
-    let (status, seconds) = within(command, limit, OUTPUT)?;
+    let (status, seconds) = within(command, limit, OUTPUT, stop)?;
     Ok(Ended { text: text_of(&mut output)?, status, seconds })
 }
 
@@ -50,12 +59,18 @@ pub fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
 #[must_use]
 pub fn compiles(mut command: Command, limit: Duration) -> bool {
     command.stdout(Stdio::null());
-    within(command, limit, FILE).is_ok_and(|(status, _)| status.is_some_and(|status| status.success()))
+    within(command, limit, FILE, &AtomicBool::new(false))
+        .is_ok_and(|(status, _)| status.is_some_and(|status| status.success()))
 }
 
 /// Runs a command with a time limit. Files that it writes have at most `bytes`. Returns its status (`None` if it was
 /// killed) and its duration in seconds.
-fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Option<ExitStatus>, f64)> {
+fn within(
+    mut command: Command,
+    limit: Duration,
+    bytes: u64,
+    stop: &AtomicBool,
+) -> io::Result<(Option<ExitStatus>, f64)> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let parent = std::process::id();
     // SAFETY: `prepare` makes only calls that are allowed between fork and exec.
@@ -65,7 +80,8 @@ fn within(mut command: Command, limit: Duration, bytes: u64) -> io::Result<(Opti
     let (mut is_killed, mut waited) = (false, Duration::ZERO);
     let ended = wait_with(pid, || {
         waited = time_in_queue(pid).max(waited);
-        let is_over = began.elapsed() >= limit + waited || interrupts::requested() || deadline::is_past();
+        let is_stopped = stop.load(Ordering::Relaxed) || interrupts::requested() || deadline::is_past();
+        let is_over = began.elapsed() >= limit + waited || is_stopped;
         if !is_killed && is_over {
             // Kills the whole group, since a solver may be a script that starts another program. SAFETY: kill accesses
             // no memory.

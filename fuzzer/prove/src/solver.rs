@@ -6,6 +6,7 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::AtomicBool,
     time::Duration,
 };
 
@@ -84,7 +85,13 @@ impl Solver {
     /// Runs the solver on the query in `file`. Returns the answer, also in the form of reports.
     #[must_use]
     pub fn ask(&self, file: &Path, limit: Duration) -> (Answer, proof::Answer) {
-        let (answer, seconds) = match self.call(file, limit) {
+        self.ask_unless(file, limit, &AtomicBool::new(false))
+    }
+
+    /// As [`Solver::ask`]. The solver is killed, as at its time limit, when another thread sets `stop`.
+    #[must_use]
+    pub fn ask_unless(&self, file: &Path, limit: Duration, stop: &AtomicBool) -> (Answer, proof::Answer) {
+        let (answer, seconds) = match self.call(file, limit, stop) {
             Ok(ended) => (Answer::of(&ended), ended.seconds),
             Err(e) => (Answer::Failed(format!("cannot be run: {e}")), 0.0),
         };
@@ -100,19 +107,19 @@ impl Solver {
     /// What the solver prints after `sat` for a query that also requests values; `None` if it fails or finds no model.
     #[must_use]
     pub fn values(&self, file: &Path, limit: Duration) -> Option<String> {
-        let ended = self.call(file, limit).ok()?;
+        let ended = self.call(file, limit, &AtomicBool::new(false)).ok()?;
         let values = ended.text.trim_start().strip_prefix("sat")?;
         ended.status?.success().then(|| values.to_owned())
     }
 
-    fn call(&self, file: &Path, limit: Duration) -> std::io::Result<Ended> {
+    fn call(&self, file: &Path, limit: Duration, stop: &AtomicBool) -> std::io::Result<Ended> {
         let mut command = Command::new(&self.path);
         command.arg(file);
         if self.name == "cvc5" {
             // cvc5 1.0 reads the format of x87 only with this option.
             command.arg("--fp-exp");
         }
-        run::run(command, limit)
+        run::run_unless(command, limit, stop)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The result of a search for a goal of the user's own (`penfuzz TARGET --goal FILE`; *Mathematical Execution*, Sect. 4).
+//! The result of a search for a goal of the user's own (`penfuzz TARGET --goal FILE`; *Mathematical Execution*,
+//! Sect. 4).
 
 use std::{fmt::Write, path::Path};
 

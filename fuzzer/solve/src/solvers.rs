@@ -6,11 +6,17 @@ use std::{
     fmt::Write,
     fs,
     path::Path,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
     time::{Duration, Instant},
 };
 
 use penfuzz_error::{Error, failed};
-use penfuzz_prove::solver::{self, Answer as Verdict};
+use penfuzz_prove::solver::{self, Answer as Verdict, Solver};
+use penfuzz_report::proof;
 use penfuzz_system::files::foreign;
 
 use super::{
@@ -24,11 +30,12 @@ use super::{
 pub enum Limit {
     /// Of each solver.
     Each(Duration),
-    /// Of all together.
+    /// Of all together: they run at once.
     All(Duration),
 }
 
-/// Runs one solver after another, until one has a model or two answer `unsat`.
+/// Runs the solvers until one has a model or two answer `unsat`: all at once if the limit is one of all together, else
+/// one after another.
 ///
 /// # Errors
 /// When the files for the solvers cannot be written.
@@ -49,28 +56,36 @@ pub fn ask(solved: &mut Solved, file: &Path, limit: Limit) -> Result<(), Error> 
         fs::write(path, text).map_err(|e| failed(path, "cannot be written", e))?;
     }
     let mut refuting = Vec::new();
-    for (number, solver) in all.iter().enumerate() {
-        let time = match limit {
-            Limit::Each(time) => time,
-            Limit::All(time) => time.saturating_sub(begun.elapsed()) / (all.len() - number) as u32,
-        };
-        let (verdict, answer) = solver.ask(&question, time);
+    let mut decides = |solved: &mut Solved, solver: &Solver, (verdict, answer): (Verdict, proof::Answer), time| {
         solved.solvers.push(answer);
         match verdict {
             Verdict::Sat => {
-                let text = solver.values(&with_values, time + time).unwrap_or_default();
+                let text = solver.values(&with_values, time).unwrap_or_default();
                 if let Some(answer) = checked_model(solved, &text) {
                     solved.answer = answer;
-                    break;
+                    return true;
                 }
                 solved.notes.push(format!("{} answers sat, but its model does not satisfy the formula", solver.name));
+                false
             }
-            Verdict::Unsat if refuting.is_empty() => refuting.push(solver.name),
             Verdict::Unsat => {
                 refuting.push(solver.name);
-                break;
+                refuting.len() > 1
             }
-            _ => {}
+            _ => false,
+        }
+    };
+    match limit {
+        Limit::Each(time) => {
+            let _ = all.iter().any(|solver| decides(solved, solver, solver.ask(&question, time), time * 2));
+        }
+        Limit::All(time) => {
+            for (number, answer) in ask_at_once(&all, &question, time) {
+                let left = time.saturating_sub(begun.elapsed());
+                if decides(solved, &all[number], answer, left) {
+                    break;
+                }
+            }
         }
     }
     match (refuting.as_slice(), &solved.answer) {
@@ -86,6 +101,30 @@ pub fn ask(solved: &mut Solved, file: &Path, limit: Limit) -> Result<(), Error> 
         }
     }
     Ok(())
+}
+
+/// Runs all solvers at once, until one answers `sat` or two `unsat`. Returns their answers in the order in which they
+/// came, each with the number of its solver.
+fn ask_at_once(all: &[Solver], question: &Path, time: Duration) -> Vec<(usize, (Verdict, proof::Answer))> {
+    let stop = AtomicBool::new(false);
+    let (send, receive) = mpsc::channel();
+    thread::scope(|scope| {
+        for (number, solver) in all.iter().enumerate() {
+            let (send, stop) = (send.clone(), &stop);
+            scope.spawn(move || send.send((number, solver.ask_unless(question, time, stop))));
+        }
+        drop(send);
+        let mut answers: Vec<(usize, (Verdict, proof::Answer))> = Vec::new();
+        for answer in receive {
+            answers.push(answer);
+            let count = |verdict: Verdict| answers.iter().filter(|a| a.1.0 == verdict).count();
+            if count(Verdict::Sat) > 0 || count(Verdict::Unsat) > 1 {
+                stop.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+        answers
+    })
 }
 
 /// The commands of the file that make up its formula, without those that print.
