@@ -1,5 +1,5 @@
-/* The example of CoverMe, Sect. 3 (Fu and Su, PLDI 2017), written anew: the second condition holds only at single points,
- * and the first one decides which. */
+/* The example of CoverMe, Sect. 3 (Fu and Su, PLDI 2017), written anew: the second condition holds only at single
+ * points, and the first one decides which. */
 static double square(double x) { return x * x; }
 
 int foo(double x) {

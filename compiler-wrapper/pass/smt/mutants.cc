@@ -94,7 +94,8 @@ static bool hasPlainControl(const SmallPtrSetImpl<const Function *> &Functions) 
 
 namespace {
 
-// A mutant at its point: pairs of an original value and the mutated one. It is infected if the values of one pair differ.
+// A mutant at its point: pairs of an original value and the mutated one. It is infected if the values of one pair
+// differ.
 struct Probe {
   unsigned Point, Number;
   Term When;

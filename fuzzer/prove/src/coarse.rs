@@ -2,8 +2,8 @@
 //! which only facts of IEEE 754 are stated (special values, signs, bounds). Each execution of the query is one of the
 //! coarser form, so a proof of the latter is a proof of the query; a model of it means nothing.
 //!
-//! Solvers translate these operations to circuits with some thousand gates. Many branches and mutants are impossible for
-//! a simpler reason: control reaches them only with NaN, infinities or zeros.
+//! Solvers translate these operations to circuits with some thousand gates. Many branches and mutants are impossible
+//! for a simpler reason: control reaches them only with NaN, infinities or zeros.
 
 use std::fmt::Write;
 
@@ -90,8 +90,8 @@ fn one((exponent, significand): (&str, &str)) -> Option<String> {
     Some(format!("(fp (_ bv0 1) (_ bv{bias} {e}) (_ bv0 {}))", s.checked_sub(1)?))
 }
 
-/// Facts that hold for the result of an operation in each rounding mode (IEEE 754-2019, 4.3, 6.1 to 6.3). Bounds hold as
-/// rounding is monotone and leaves floats as they are.
+/// Facts that hold for the result of an operation in each rounding mode (IEEE 754-2019, 4.3, 6.1 to 6.3). Bounds hold
+/// because rounding is monotone and leaves floats as they are.
 fn facts(operation: &Operation) -> Vec<String> {
     let (r, o) = (operation.name, &operation.operands);
     let Some(one) = one(operation.sort) else { return Vec::new() };
@@ -190,8 +190,8 @@ mod tests {
         assert_eq!(coarser(&slice(&[nested])), None);
     }
 
-    /// The facts hold for the exact operations: in the format of 16 bits, the solvers find no operands and no rounding mode for
-    /// which one is false.
+    /// The facts hold for the exact operations: in the format of 16 bits, the solvers find no operands and no rounding
+    /// mode for which one is false.
     #[test]
     fn facts_hold_for_the_operations() {
         let solvers = crate::solver::find();
