@@ -62,6 +62,8 @@ mod mutate;
 mod outputs;
 #[path = "e2e/own_goal.rs"]
 mod own_goal;
+#[path = "e2e/papers.rs"]
+mod papers;
 #[path = "e2e/prove/mod.rs"]
 mod prove;
 #[path = "e2e/random_programs.rs"]
