@@ -253,6 +253,17 @@ static int operands_are_finite(const struct pen_function *f, const uint8_t *in) 
   return 1;
 }
 
+/* Whether the operation is a sum or difference with this subnormal result: the hook takes the branch of an underflow,
+ * and the hardware raises nothing, because the result is exact. */
+static int is_subnormal_sum(const struct pen_site *site, const uint8_t *out) {
+  double x = 0;
+  float single = 0;
+  if (site->operation != PEN_ADD && site->operation != PEN_SUBTRACT) return 0;
+  if (site->width == 32) memcpy(&single, out, sizeof single);
+  else memcpy(&x, out, sizeof x);
+  return fpclassify(x) == FP_SUBNORMAL || fpclassify(single) == FP_SUBNORMAL;
+}
+
 /* The hook takes the branches of the exceptions that the hardware raises. */
 static void compare_with_flags(const struct pen_function *f, const struct pen_function *flags) {
   uint8_t in[MAX_BYTES] = {0}, out[MAX_BYTES] __attribute__((aligned(16)));
@@ -269,6 +280,7 @@ static void compare_with_flags(const struct pen_function *f, const struct pen_fu
     for (uint32_t i = 0; i < PEN_EXCEPTIONS; i++) site->actions[i] = PEN_RECORD;
     site->actions[0] |= PEN_ARMED;
     run(f, in, out, PEN_ULP);
+    if (operands_are_finite(f, in) && is_subnormal_sum(site, out)) raised |= 1u << PEN_UNDERFLOW;
     for (uint32_t i = 0; i < PEN_EXCEPTIONS; i++)
       taken |= (uint32_t)tables->state->outcomes[site->actions + i - tables->actions] << i;
     /* glibc's pow raises underflow for results that are exact, too. */
