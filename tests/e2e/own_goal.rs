@@ -99,7 +99,8 @@ fn the_smallest_r_is_told_if_no_input_is_wanted() {
     assert!(!goal.found && goal.r.is_some_and(|r| (0.25..0.25 + 1e-12).contains(&r)), "{goal:?}");
 }
 
-/// What `pen` is told about a condition: each `return 0` needs another property, so the goal is found only if all hold.
+/// The members of `struct pen_condition`: each `return 0` needs another property, so the goal is found only if all
+/// hold.
 #[test]
 fn conditions_have_their_place_relation_and_operands() {
     let dir = Dir::new();

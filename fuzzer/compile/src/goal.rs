@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_goal_lacks_is_named() {
+    fn missing_parts_of_a_goal_are_named() {
         let lacking = |names: &[&str]| {
             let names = names.iter().map(|n| (*n).to_owned()).collect();
             check(Path::new("g.c"), &names).err().map(|e| e.to_string())

@@ -64,8 +64,8 @@ impl Limits {
         Self { each: (all / 3).max(Duration::from_secs(2)), all, closed_world: false }
     }
 
-    /// The time for one solver and one query in a first pass over so many goals: half of the time is left for the goals
-    /// that it does not decide.
+    /// The time limit of one solver for one query in the first pass. `goals` is the number of goals. The first pass
+    /// takes at most half of the time; the second pass has the rest, for the goals without an answer.
     fn first_pass(self, goals: usize) -> Duration {
         let share = self.all / u32::try_from(2 * goals).unwrap_or(u32::MAX).max(1);
         share.max(LEAST_EACH).min(self.each)

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_proved_follows_the_counts() {
+    fn proofs_are_listed_after_the_counts() {
         let mut report = report();
         let mut none = Exceptions::new(3, &[(Exception::Overflow, 3)], Vec::new(), 0, "f");
         none.note_proved(|_| 2);

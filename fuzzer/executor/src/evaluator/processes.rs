@@ -59,8 +59,8 @@ impl Evaluator {
         self.entry = with_poisoned_stack(self.entry);
     }
 
-    /// Returns whether the last run may have read uninitialized memory, as far as that can be told without running it
-    /// again: it has allocated memory, or code of the target may read local variables before they are written.
+    /// Returns true if the last run may have read uninitialized memory: it has allocated memory, or code of the target
+    /// may read local variables before it writes them. This is an upper bound, made without another run.
     #[must_use]
     pub fn may_have_read_uninitialized(&self) -> bool {
         // SAFETY: the state of the loaded target, which does not run now.
