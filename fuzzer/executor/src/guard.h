@@ -50,6 +50,7 @@ void guard_restore_environment(void);
 
 /* The byte that guard_with_poisoned_stack fills the stack with. */
 extern uint8_t guard_poison;
+extern uint8_t guard_left_alignment_check;
 
 /* Returns a thunk that fills the stack around the frame of `call` with a pattern and then calls it. A write above that
  * frame ends the evaluation. There is one such thunk per process. */

@@ -66,6 +66,7 @@ unsafe extern "C" {
     fn guard_look_at_memory();
     static mut guard_traces_fuel: u32;
     static mut guard_poison: u8;
+    static guard_left_alignment_check: u8;
     fn guard_call(call: Call, input: *const u8, output: *mut u8) -> i32;
     fn guard_with_poisoned_stack(call: Call) -> Call;
     fn guard_call_rounded(call: Call, input: *const u8, output: *mut u8, mode: u8) -> i32;
@@ -176,6 +177,14 @@ pub unsafe fn call(call: Call, input: *const u8, output: *mut u8) -> bool {
 pub fn set_poison(byte: u8) {
     // SAFETY: a byte that only this thread uses, outside an evaluation.
     unsafe { (&raw mut guard_poison).write_volatile(byte) };
+}
+
+/// Returns true if the last call through [`with_poisoned_stack`] that returned left the processor's alignment check
+/// flag set: then unaligned accesses fail, in code that depends on the compiler.
+#[must_use]
+pub fn left_alignment_check() -> bool {
+    // SAFETY: a byte that only this thread uses, outside an evaluation.
+    unsafe { (&raw const guard_left_alignment_check).read_volatile() != 0 }
 }
 
 /// Returns a thunk that fills the stack with a pattern and then calls `call`, to expose reads of uninitialized local

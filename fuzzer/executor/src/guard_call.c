@@ -162,6 +162,16 @@ void guard_restore_environment(void) {
 /* Number of bytes of the stack to fill, and their value. */
 #define POISONED_BYTES (32 * 1024)
 uint8_t guard_poison;
+/* Whether the last call through the thunk left the alignment check flag set. */
+uint8_t guard_left_alignment_check;
+
+static uint8_t has_alignment_check(void) {
+#if defined(__x86_64__)
+  return (uint8_t)(__builtin_ia32_readeflags_u64() >> 18 & 1);
+#else
+  return 0;
+#endif
+}
 
 static void (*poisoned_call)(const uint8_t *, uint8_t *);
 
@@ -181,6 +191,7 @@ static void call_on_poisoned_stack(const uint8_t *in, uint8_t *out) {
   for (size_t i = 0; i < ZONE; i++) zone[i] = poison;
   poison_stack();
   poisoned_call(in, out);
+  guard_left_alignment_check = has_alignment_check();
   size_t last = ZONE;
   while (last && zone[last - 1] == poison) last--;
   if (last) guard_overrun(last * sizeof *zone, poisoned_call);
