@@ -1,6 +1,9 @@
 //! The shell commands that build and run the program, for the comment at its head and for `report.json`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use penfuzz_report::{
     c_text::{is_cxx, is_source},
@@ -78,7 +81,8 @@ impl Build {
         let libraries = libraries(report, is_cxx_program(report) || sources.iter().any(|s| is_cxx(s)));
         let mut own_options = Vec::new();
         let (before, first) = if includes_source(report) {
-            sources.retain(|s| !same_file(s, &own));
+            let own = resolved(&own);
+            sources.retain(|s| resolved(s) != own);
             own_options.extend(access_control(report));
             (String::new(), file)
         } else {
@@ -188,11 +192,26 @@ fn libraries(report: &Report, is_cxx: bool) -> Vec<String> {
     libs.iter().map(|l| shell_word(l)).collect()
 }
 
-/// Returns whether the file contains a site or the function under test.
-pub(super) fn has_sites(report: &Report, source: &str) -> bool {
-    let is_here = |file: &str| same_file(Path::new(source), &absolute(file));
-    [report.signature.source(), &report.signature.file].into_iter().any(is_here)
-        || report.sites.iter().any(|s| is_here(&s.file))
+/// The files that contain a site or the function under test.
+pub(super) struct SiteFiles(BTreeSet<PathBuf>);
+
+impl SiteFiles {
+    pub(super) fn of(report: &Report) -> Self {
+        let of_sites = report.sites.iter().map(|s| s.file.as_str());
+        // Thousands of sites are in a few files, and resolving a path takes ten system calls.
+        let named: BTreeSet<_> =
+            [report.signature.source(), &report.signature.file].into_iter().chain(of_sites).collect();
+        Self(named.into_iter().map(|file| resolved(&absolute(file))).collect())
+    }
+
+    pub(super) fn contain(&self, source: &Path) -> bool {
+        self.0.contains(&resolved(source))
+    }
+}
+
+/// The path without links, or as it is if there is no such file.
+pub(super) fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The absolute path: the program may be compiled in another directory than the target was.
@@ -238,9 +257,6 @@ pub fn absolute_flags_from(flags: &[String], directory: &Path) -> Vec<String> {
     out
 }
 
-pub(super) fn same_file(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-}
 /// Maximum size in bytes of a source file that is read. A report from an untrusted source may name any file.
 const LARGEST: u64 = 1 << 25;
 

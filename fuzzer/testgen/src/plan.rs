@@ -9,7 +9,7 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, file_name, is_cxx_program, wrapper_name},
-    command::{absolute, absolute_flags, defines_main, has_sites, same_file},
+    command::{SiteFiles, absolute, absolute_flags, defines_main, resolved},
     formats, streams,
 };
 
@@ -54,9 +54,10 @@ impl Unit {
 
 impl Plan {
     pub fn of(report: &Report) -> Self {
-        let own = absolute(report.signature.source());
+        let own = resolved(&absolute(report.signature.source()));
+        let is_own = |c: &&Compilation| resolved(Path::new(&c.source)) == own;
         let sources = sources(report);
-        let own_flags = sources.iter().find(|c| same_file(Path::new(&c.source), &own)).map(|c| c.flags.clone());
+        let own_flags = sources.iter().find(is_own).map(|c| c.flags.clone());
         let own_flags = own_flags.unwrap_or_else(|| absolute_flags(&report.flags));
         let access = Access::of(report);
         let mut units = vec![program(report, access, &own_flags)];
@@ -65,12 +66,13 @@ impl Plan {
             units.push(Unit { source, options: including(report, &own_flags), is_counted: true });
         }
         let includes_own = matches!(access, Access::Source | Access::Wrapper);
-        for c in sources.iter().filter(|c| !(includes_own && same_file(Path::new(&c.source), &own))) {
+        let site_files = SiteFiles::of(report);
+        for c in sources.iter().filter(|c| !(includes_own && is_own(c))) {
             let renames = !report.is_program() && defines_main(Path::new(&c.source));
             let main = renames.then(|| "-Dmain=program_main".to_owned());
             let options = ["-w".to_owned()].into_iter().chain(joined(&c.flags)).chain(main).collect();
             let source = Source::Project(PathBuf::from(&c.source));
-            units.push(Unit { source, options, is_counted: has_sites(report, &c.source) });
+            units.push(Unit { source, options, is_counted: site_files.contain(Path::new(&c.source)) });
         }
         let counts = formats::counts(report, &super::cases::all(report)).map(|_| Unit {
             source: Source::Emitted(formats::COUNTS_FILE.to_owned()),
