@@ -17,6 +17,9 @@ pub struct Arg {
     pub decimal: String,
     /// The raw bits as a little-endian value: `0x…` with all digits of the type.
     pub bits: String,
+    /// The enumerator with this value, if the type is an enumeration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enumerator: Option<String>,
     /// The objects that the argument points to, as variables of a test program. Each comes after the variables that it
     /// points to itself. Empty for a number that is passed by value, and for a pointer to one number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -23,13 +23,14 @@ const LARGEST: u64 = 1 << 25;
 
 /// Source files, each read once. A file that cannot be read, or that has changed since the report was made, has no
 /// text.
-pub(super) struct Sources<'a> {
+pub struct Sources<'a> {
     hashes: &'a BTreeMap<String, String>,
     texts: HashMap<&'a str, Option<String>>,
 }
 
 impl<'a> Sources<'a> {
     /// The source files of a report.
+    #[must_use]
     pub fn of(report: &'a Report) -> Self {
         Self { hashes: &report.source_hashes, texts: HashMap::new() }
     }

@@ -95,7 +95,10 @@ fn build(job: &Job, directory: &Path) -> Result<PathBuf> {
     let gcc = Compiler::gcc();
     let report = job.report;
     let test = directory.join(penfuzz_testgen::file_name(report));
-    fs::write(&test, penfuzz_testgen::program(report)).context(|| format!("cannot write {}", test.display()))?;
+    for (name, text) in penfuzz_testgen::program_files(report) {
+        let file = directory.join(name);
+        fs::write(&file, text).context(|| format!("cannot write {}", file.display()))?;
+    }
     let test_object = directory.join("test.o");
     let mut objects = vec![test_object.clone()];
     let measured = if penfuzz_testgen::includes_source(report) {

@@ -128,5 +128,6 @@ pub(super) fn wrapper_function(report: &Report) -> String {
 #[must_use]
 pub fn possible_files(report: &Report) -> Vec<String> {
     let stem = stem(report);
-    vec![format!("{stem}.c"), format!("{stem}.cpp"), wrapper_name(report), formats::COUNTS_FILE.to_owned()]
+    let own = [format!("{stem}.c"), format!("{stem}.cpp"), wrapper_name(report), formats::COUNTS_FILE.to_owned()];
+    own.into_iter().chain(formats::possible_support()).collect()
 }

@@ -6,13 +6,12 @@ use penfuzz_report::{
     arg::Arg,
     c_text::{Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
     model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
-    words::Words,
 };
 
 use super::{
     access::{has_types, is_cxx_program},
     enumerations, environment, globals, is_byte_harness, memory,
-    names::Names,
+    names::{Names, Title},
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
     result, sequence,
 };
@@ -82,9 +81,9 @@ impl Check {
 /// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// A part of an identifier, unique in the program: `clamp_1_line_5_true`.
+    /// A part of an identifier, unique in the program: `clamp_returns_0_when_x_is_nan`.
     pub name: String,
-    /// The origin of the test, for a comment.
+    /// The reason of the test and its input, for a comment.
     pub title: String,
     /// The call with its arguments, for people.
     pub shown: String,
@@ -221,10 +220,10 @@ pub(super) fn all(report: &Report) -> Vec<Case> {
     let mut names = Names::new(report);
     let tests = report.tests.iter().map(|test| {
         let ending = test.ends.map_or(Ending::Return, |End::Exit(status)| Ending::Exit(status));
-        let words = Words::of(report.goals);
-        let covered = format!(", {} {}: {}", words.goals, words.done, test.covers.len());
-        let title = comment(&test.file) + if report.expects.is_some() { "" } else { &covered };
-        case(report, title, test, ending, &mut names)
+        let Title { name, reason } = names.of(test, ending);
+        let title =
+            if reason.is_empty() { input(&test.file) } else { format!("{reason}; input {}", input(&test.file)) };
+        case(report, Title { name, reason: title }, test, ending)
     });
     let mut cases: Vec<_> = tests.collect();
     cases.extend(report.crashes.iter().filter_map(|finding| failing(report, finding, &mut names)));
@@ -235,16 +234,23 @@ pub(super) fn all(report: &Report) -> Vec<Case> {
 fn failing(report: &Report, finding: &Finding, names: &mut Names) -> Option<Case> {
     let (name, must) = signal(finding)?;
     let title = format!(
-        "{}, an expected failure: {} in {}",
-        comment(&finding.file),
+        "an expected failure: {} in {}; input {}",
         comment(&finding.reason),
-        comment(&finding.place)
+        comment(&finding.place),
+        input(&finding.file)
     );
     let test = Test { file: finding.file.clone(), args: finding.args.clone(), ..Test::default() };
-    Some(case(report, title, &test, Ending::Signal { name, must }, names))
+    let ending = Ending::Signal { name, must };
+    let name = names.of(&test, ending).name;
+    Some(case(report, Title { name, reason: title }, &test, ending))
 }
 
-fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut Names) -> Case {
+/// The file of a test's input, without how it was found.
+fn input(file: &str) -> String {
+    comment(file.split(',').next().unwrap_or(file))
+}
+
+fn case(report: &Report, title: Title, test: &Test, ending: Ending) -> Case {
     let (shown, mut variables, mut call, outputs) =
         if is_byte_harness(report) { bytes_call(report, test) } else { typed_call(report, test) };
     if report.reads_environment {
@@ -255,15 +261,19 @@ fn case(report: &Report, title: String, test: &Test, ending: Ending, names: &mut
     } else {
         (report.signature.result_kind.as_str(), report.signature.result.as_str())
     };
-    let result = check(kind, "result", "result", test.result.as_ref());
+    let mut result = check(kind, "result", "result", test.result.as_ref());
+    let named = test.result.as_ref().and_then(|arg| enumerator(report, arg, None));
+    if let Some((check, name)) = result.as_mut().zip(named) {
+        check.expected = Some(name);
+    }
     if result.as_ref().is_some_and(Check::is_integer) && ending == Ending::Return && test.throws.is_none() {
         call = format!("{}{call}", from_enumeration(report, type_name));
     }
     let errno = test.errno.map(errno_check);
     let case = Case {
-        name: names.next(test, ending),
+        name: title.name,
         steps: Vec::new(),
-        title,
+        title: title.reason,
         shown,
         variables,
         call,
@@ -316,11 +326,17 @@ pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>
 
 /// The number of an argument or result as an expression.
 fn number(kind: &str, arg: &Arg) -> String {
-    if arg.decimal.contains("nan") || arg.decimal.contains("inf") {
-        let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
-        return format!("penfuzz_{kind}({}{suffix})", numbers(&arg.bits));
+    let bits = numbers(&arg.bits);
+    match (arg.decimal.as_str(), bits) {
+        ("inf", _) => "INFINITY".to_owned(),
+        ("-inf", _) => "-INFINITY".to_owned(),
+        (_, "0x7fc00000" | "0x7ff8000000000000") if arg.decimal.contains("nan") => "NAN".to_owned(),
+        (text, _) if text.contains("nan") => {
+            let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
+            format!("penfuzz_{kind}({bits}{suffix})")
+        }
+        _ => numbers(&arg.hex).to_owned(),
     }
-    numbers(&arg.hex).to_owned()
 }
 
 /// The text for people, the variables, the call and the output checks of a function with typed parameters.
@@ -368,20 +384,19 @@ pub(super) fn one_call(
             passed.push(stored.unwrap_or_else(|| memory::passed(report, parameter, arg, all)));
             continue;
         }
+        if !parameter.pointer {
+            passed.push(number_passed(report, parameter, arg, enumeration));
+            continue;
+        }
         let variable = format!("in{prefix}{}_{}", i + 1, identifier(&arg.name));
         let (type_name, value) = initializer(report, parameter, arg, enumeration);
-        if parameter.pointer {
-            let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
-            let n = cell_values(&parameter.kind);
-            let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
-            let cast = enumeration.map_or_else(String::new, |_| format!("({})", comment(&arg.type_name)));
-            let (label, left) = (format!("*{}", arg.name), format!("{cast}{variable}[0]"));
-            checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));
-        } else {
-            let shown = comment(&format!("{} = {}", arg.name, arg.decimal));
-            let _ = writeln!(variables, "    {type_name} {variable} = {value}; /* {shown} */");
-        }
-        passed.push(if parameter.pointer { address(report, &variable, true) } else { variable });
+        let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
+        let n = cell_values(&parameter.kind);
+        let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
+        let cast = enumeration.map_or_else(String::new, |_| format!("({})", comment(&arg.type_name)));
+        let (label, left) = (format!("*{}", arg.name), format!("{cast}{variable}[0]"));
+        checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));
+        passed.push(address(report, &variable, true));
     }
     checks.extend(outputs.iter().filter_map(|output| {
         let place = output.place.as_ref().filter(|place| !place.is_filled_in)?;
@@ -432,6 +447,28 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: O
     let type_name = if parameter.pointer { parameter.pointee() } else { &parameter.type_name };
     let type_name = spelled(report, &parameter.kind, type_name);
     (type_name.strip_prefix("const ").unwrap_or(&type_name).to_owned(), value)
+}
+
+/// The C++ types of literals, with which an argument selects the right one of several overloaded functions.
+const TYPES_OF_LITERALS: [&str; 4] = ["double", "float", "int", "unsigned int"];
+
+/// A number as an argument. `enumeration` is its type if that is an enumeration of C++.
+fn number_passed(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> String {
+    if let Some(enumerator) = enumerator(report, arg, enumeration) {
+        return enumerator;
+    }
+    let (type_name, value) = initializer(report, parameter, arg, enumeration);
+    let is_exact = has_types(report) && TYPES_OF_LITERALS.contains(&type_name.as_str());
+    if is_cxx_program(report) && has_types(report) && !is_exact { value } else { number(&parameter.kind, arg) }
+}
+
+/// The name of the value, if it is an enumerator that the program knows. `scope` is the enumeration, in C++.
+fn enumerator(report: &Report, arg: &Arg, scope: Option<&str>) -> Option<String> {
+    let name = arg.enumerator.as_deref().filter(|name| has_types(report) && identifier(name) == **name)?;
+    if !is_cxx_program(report) {
+        return Some(name.to_owned());
+    }
+    scope.map(|scope| format!("{scope}::{name}"))
 }
 
 fn bytes_call(report: &Report, test: &Test) -> (String, String, String, Vec<Check>) {

@@ -83,11 +83,17 @@ pub fn program(report: &Report) -> String {
     (formats::format_of(report).program)(report, &cases::all(report))
 }
 
+/// The program, and the header of helpers that it includes.
+#[must_use]
+pub fn program_files(report: &Report) -> Vec<File> {
+    vec![(file_name(report), program(report)), formats::support(report)]
+}
+
 /// All files in the directory of the program: its text, the files that are compiled with it, and fragments for build
 /// systems.
 #[must_use]
 pub fn files(report: &Report) -> Vec<File> {
-    let mut files = vec![(file_name(report), program(report))];
+    let mut files = program_files(report);
     files.extend(prologue::wrapper(report));
     let counts = formats::counts(report, &cases::all(report));
     files.extend(counts.map(|text| (formats::COUNTS_FILE.to_owned(), text.to_owned())));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use penfuzz_report::{
+    Arg,
     c_text::{callable, comment, identifier, is_header, is_source, string},
     extended,
     literal::kind_named,
@@ -11,7 +12,7 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
-    cases::Case,
+    cases::{Case, Ending},
     command::absolute,
     environment, globals, is_byte_harness, memory, mirror,
     prototype::{self, PassedAs},
@@ -156,9 +157,9 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     )
 }
 
-/// The headers that only some programs need: for the floating-point environment, `errno`, and child processes. They are
-/// left out otherwise, because a library under test may have its own headers with these names.
-pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> String {
+/// The headers that only some programs need: for the floating-point environment, `errno`, signals, and input from
+/// files. They are left out otherwise, because a library under test may have its own headers with these names.
+pub(super) fn headers(report: &Report, cases: &[Case]) -> String {
     let mut headers = Vec::new();
     if cases.iter().any(|c| c.errno || c.steps.iter().any(|s| s.errno)) {
         headers.push("errno.h");
@@ -166,9 +167,11 @@ pub(super) fn headers(report: &Report, cases: &[Case], children: &[&str]) -> Str
     if report.reads_environment || cases.iter().any(|c| c.environment.is_some()) {
         headers.push("fenv.h");
     }
-    headers.extend(children);
-    if cases.iter().any(|c| c.throws.is_some()) {
-        headers.extend(["cxxabi.h", "string.h", "typeinfo"]);
+    if cases.iter().any(|c| matches!(c.ending, Ending::Signal { .. })) {
+        headers.push("signal.h");
+    }
+    if report.tests.iter().any(|t| t.args.iter().any(Arg::is_input_file)) {
+        headers.push("unistd.h");
     }
     headers.iter().flat_map(|h| ["#include <", h, ">\n"]).collect()
 }

@@ -31,7 +31,7 @@ pub fn trial(report: &Report) -> String {
     report.crashes.clear();
     report.goals = penfuzz_engine::saturation::Goals::Branches;
     let cases = cases::all(&report);
-    let mut out = prologue(&report, &headers(&report, &cases, &[]));
+    let mut out = prologue(&report, &headers(&report, &cases));
     out.push_str(&constants(&cases));
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {

@@ -17,7 +17,9 @@ use super::*;
 /// program's header. Returns its output.
 fn run_header_command(dir: &Path, report: &Report, source: &str) -> String {
     fs::write(&report.signature.file, source).unwrap();
-    fs::write(dir.join(file_name(report)), program(report)).unwrap();
+    for (name, text) in program_files(report) {
+        fs::write(dir.join(name), text).unwrap();
+    }
     let command = program(report).lines().find_map(|l| l.strip_prefix(" *   ")).unwrap().to_owned();
     let output = Command::new("sh").args(["-c", &command]).current_dir(dir).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -53,7 +55,6 @@ fn parameter(name: &str, type_name: &str, kind: &str, pointer: bool) -> Paramete
 #[test]
 fn the_example() {
     let text = program(&example::report());
-    let text = text.replace(formats::HELPERS, "(helpers)\n").replace(formats::CHILDREN, "(children)\n");
     // The command is one line of the program. The snapshot shows it wrapped.
     insta::assert_snapshot!(text.replace(" && ", " &&\n *   "), @r#"
     /* Tests of clamp (/src/clamp.c:3), emitted by penfuzz (search targeted, seed 1).
@@ -69,56 +70,61 @@ fn the_example() {
      * penfuzz ran it, right or wrong.
      */
     #include <signal.h>
-    #include <stdlib.h>
-    #include <sys/wait.h>
-    #include <unistd.h>
     #include <stdint.h>
     #include <stdio.h>
 
     extern double clamp(double, int, double *);
+    #define PENFUZZ_CHILDREN
+    #include "penfuzz_test.h"
+    #ifndef NAN
+    #define NAN __builtin_nanf("")
+    #endif
 
-    #define PENFUZZ_ULP 0ULL
-    (helpers)
-
-    (children)
-
-    int main(void)
+    /* line 5 is true; input queue/id:000000 */
+    static void test_clamp_when_line_5_true(void)
     {
-      { /* queue/id:000000, branches covered: 1 */
-        double in1_x = 0x1p-2; /* x = 0.25 */
-        int in2_n = 0x0; /* n = 0 */
         double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("1: clamp(0x1p-2, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        puts("clamp(0x1p-2, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(0x1p-2, 0x0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
-      }
-      { /* queue/id:000001, branches covered: 3 */
-        double in1_x = 0x1p+0; /* x = 1.0 */
-        int in2_n = 0x0; /* n = 0 */
+    }
+
+    /* line 9 is false; input queue/id:000001 */
+    static void test_clamp_when_line_9_false(void)
+    {
         double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("2: clamp(0x1p+0, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        puts("clamp(0x1p+0, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(0x1p+0, 0x0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
-      }
-      { /* queue/id:000002, branches covered: 4 */
-        double in1_x = penfuzz_f64(0x7ff8000000000000ULL); /* x = nan */
-        int in2_n = 0x0; /* n = 0 */
+    }
+
+    /* line 9 is false; input queue/id:000002 */
+    static void test_clamp_when_line_9_false_2(void)
+    {
         double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("3: clamp(NAN, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(in1_x, in2_n, in3_rest));
+        puts("clamp(NAN, 0x0, &(double){0x0p+0})");
+        penfuzz_show_float("result", clamp(NAN, 0x0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
-      }
-      { /* crashes/id:000000,sig:06, an expected failure: SIGABRT in clamp (/src/clamp.c:8) */
-        double in1_x = 0x1p+0; /* x = 1.0 */
-        int in2_n = 0x7; /* n = 7 */
+    }
+
+    /* an expected failure: SIGABRT in clamp (/src/clamp.c:8); input crashes/id:000000 */
+    static void test_clamp_aborts(void)
+    {
         double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("4: clamp(0x1p+0, 0x7, &(double){0x0p+0})");
+        puts("clamp(0x1p+0, 0x7, &(double){0x0p+0})");
         if (penfuzz_in_child()) {
-          (void)clamp(in1_x, in2_n, in3_rest);
+          (void)clamp(0x1p+0, 0x7, in3_rest);
           penfuzz_returned();
         }
         penfuzz_check_signal(SIGABRT, 1);
-      }
+    }
+
+    int main(void)
+    {
+      test_clamp_when_line_5_true();
+      test_clamp_when_line_9_false();
+      test_clamp_when_line_9_false_2();
+      test_clamp_aborts();
       if (penfuzz_failures) printf("%d checks FAILED\n", penfuzz_failures);
       return penfuzz_failures != 0;
     }
@@ -188,7 +194,7 @@ fn a_cxx_template_is_called_by_its_name() {
     let source = "namespace n { template <class T> T half(T x) { return x > 1 ? x / 2 : x; }\ntemplate float \
                   half<float>(float); }\n";
     let printed = run_header_command(dir.path(), &report, source);
-    assert!(printed.contains("1: n::half<float>(-__builtin_nanf(\"0x123\"))"), "{printed}");
+    assert!(printed.contains("n::half<float>(-__builtin_nanf(\"0x123\"))"), "{printed}");
     assert!(printed.contains("result = -nan"), "{printed}");
 }
 
@@ -224,7 +230,7 @@ fn bytes_go_to_a_byte_harness() {
     let source = "#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return n ? d[1] \
                   + (int)n : -5; }\n";
     let printed = run_header_command(dir.path(), &report, source);
-    assert!(printed.contains("result = 0x4 (4)\n2: queue/id:1\n  result = -0x5 (-5)"), "{printed}");
+    assert!(printed.contains("result = 0x4 (4)\nqueue/id:1\n  result = -0x5 (-5)"), "{printed}");
 }
 
 #[test]
@@ -294,7 +300,7 @@ double half(double x, result_t *r, double *both)
         let source = if is_static { source.replace("double half", "static double half") } else { source.to_owned() };
         let printed = run_header_command(dir.path(), &report, &source);
         let expected =
-            "1: half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
+            "half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
         assert!(printed.contains(expected), "static: {is_static}: {printed}");
     }
 }
@@ -333,11 +339,10 @@ fn a_directed_rounding_mode_holds_for_the_call_and_not_for_the_printing() {
         let source = if is_static { format!("static {source}") } else { source.to_owned() };
         let printed = run_header_command(dir.path(), &report, &source);
         // To 17 digits 1/3 rounded up ends in 37 (upward, it would end in 38).
-        let upward =
-            "1: fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
+        let upward = "fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
         assert!(printed.contains(upward), "static {is_static}: {printed}");
         assert!(
-            printed.contains("2: inverse(0x1.8p+1)\n  result = 0x1.5555555555555p-2"),
+            printed.contains("inverse(0x1.8p+1)\n  result = 0x1.5555555555555p-2"),
             "static {is_static}: {printed}"
         );
     }

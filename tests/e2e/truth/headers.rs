@@ -105,3 +105,31 @@ fn not_with_standard_headers_of_its_own() {
     ];
     assert!(included(&files, "--cflag -Iinc").is_empty());
 }
+
+/// A header with an enumeration, as a project has it.
+const LIGHT: &str = "enum light { STOP, READY = 4, GO };\nenum light next(enum light now, double waited);\n";
+
+const LIGHTS: &str = "#include \"light.h\"
+enum light next(enum light now, double waited)
+{
+  if (waited < 2.5) return now;
+  if (waited != waited) return STOP;
+  if (now == GO) return READY;
+  return GO;
+}
+";
+
+/// The text has names of cases and enumerators, and values in the calls.
+#[test]
+fn tests_read_as_the_project_does() {
+    let dir = Dir::new();
+    dir.file("light.h", LIGHT);
+    let run = dir.fuzz(dir.file("light.c", LIGHTS), "").exits(0);
+    let text = String::from_utf8(dir.files("out/tests")["test_next.c"].clone()).expect("a text");
+    for part in
+        ["void test_next_returns_READY_when_now_is_GO(", "next(GO, ", "waited_is_nan(", "next(STOP, NAN), STOP)"]
+    {
+        run.expect(text.contains(part), &format!("`{part}` in\n{text}"));
+    }
+    dir.other(std::process::Command::new("make").args(["-C", "out/tests", "check"]));
+}

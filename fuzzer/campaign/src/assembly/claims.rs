@@ -19,7 +19,7 @@ use penfuzz_directory::{
 use penfuzz_executor::FaultKind;
 use penfuzz_system::process::child::NoProcess;
 
-use crate::assembly::ReportInputs;
+use crate::assembly::{Order, ReportInputs};
 
 /// What the fresh processes showed about the emitted tests, apart from the branches that they take.
 #[derive(Debug, Default)]
@@ -60,23 +60,30 @@ impl Claims {
 /// Evaluates the tests in fresh processes, and replaces all of them if one takes other branches there. Without a
 /// zygote, returns empty claims and changes nothing. Long-running inputs are skipped: they were already evaluated in a
 /// fresh process.
-pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claims {
+pub(super) fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk, order: &Order) -> Claims {
     let Some(fresh) = from.fresh else { return Claims::default() };
     let is_long = |kept: &Kept| from.saved.long.contains_key(&kept.file);
     let mut tested: HashMap<String, Tested> = HashMap::new();
     let mut hold = true;
     let mut uninitialized = HashSet::new();
-    let mut alone = |bytes: &[u8]| {
-        let mut tested = fresh.test(bytes)?;
-        if let Some(tested) = &mut tested {
-            uninitialized.extend(tested.uninitialized.iter().copied());
-            tested.covers.retain(|b| finds.goals[*b as usize]);
+    let mut alone = |test: &Kept| {
+        let mut tested = Ok(None);
+        // Twice if it takes other branches, because a process can be disturbed: by a full disk, or by heavy load.
+        for _ in 0..2 {
+            tested = fresh.test(&test.bytes);
+            if let Ok(Some(tested)) = &mut tested {
+                uninitialized.extend(tested.uninitialized.iter().copied());
+                tested.covers.retain(|b| finds.goals[*b as usize]);
+                if tested.covers == test.covers {
+                    break;
+                }
+            }
         }
-        Ok(tested)
+        tested
     };
     let mut unknown: HashSet<String> = HashSet::new();
     for test in shrunk.tests.iter().filter(|t| !is_long(t)) {
-        match alone(&test.bytes) {
+        match alone(test) {
             Ok(Some(known)) if known.covers == test.covers => drop(tested.insert(test.file.clone(), known)),
             Ok(_) => hold = false,
             Err(NoProcess) => drop(unknown.insert(test.file.clone())),
@@ -85,13 +92,14 @@ pub fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk) -> Claim
     if !hold {
         (tested, unknown) = (HashMap::new(), HashSet::new());
         for kept in finds.kept.iter().filter(|k| !is_long(k)) {
-            match alone(&kept.bytes) {
+            match alone(kept) {
                 Ok(known) => tested.extend(known.map(|known| (kept.file.clone(), known))),
                 Err(NoProcess) => drop(unknown.insert(kept.file.clone())),
             }
         }
         let is_kept = |k: &Kept| is_long(k) || unknown.contains(&k.file);
         shrunk.tests = cover::choose(finds.kept.iter().filter_map(|k| held(k, &tested, is_kept(k))).collect());
+        order.sort(&mut shrunk.tests);
     }
     let taken: HashSet<u32> = shrunk.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
     let counts = |b: &u32| {

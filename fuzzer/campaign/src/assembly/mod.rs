@@ -89,8 +89,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let finds = finds(evaluator, from, kept, wanted);
     let time = time_for_shrinking(from);
     let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
-    let claims = claims::confirm(from, &finds, &mut shrunk);
     let order = source_order(evaluator, from.scope);
+    order.sort(&mut shrunk.tests);
+    let claims = claims::confirm(from, &finds, &mut shrunk, &order);
     let BranchCounts { total, covered, saturated, given_up } = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() && !from.only_fresh {
         // In a function without branches, no coverage selects an input.
@@ -242,6 +243,19 @@ fn taken_here(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Vec<u32>> {
 pub(super) struct Order {
     sites: Vec<(usize, Vec<usize>)>,
     pub(super) place: BTreeMap<u32, BranchIndex>,
+}
+
+impl Order {
+    /// Sorts tests by the last branch, in source order, that no other test takes.
+    pub(super) fn sort(&self, tests: &mut [Kept]) {
+        let mut takers: HashMap<u32, usize> = HashMap::new();
+        tests.iter().flat_map(|t| &t.covers).for_each(|branch| *takers.entry(*branch).or_default() += 1);
+        let place = |branch: &&u32| self.place.get(branch).copied();
+        tests.sort_by_cached_key(|test| {
+            let own = test.covers.iter().filter(|b| takers[b] == 1);
+            own.filter_map(|b| place(&b)).max().or_else(|| test.covers.iter().filter_map(|b| place(&b)).max())
+        });
+    }
 }
 
 fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {

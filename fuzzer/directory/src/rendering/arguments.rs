@@ -18,9 +18,15 @@ pub fn arguments(function: &Function, bytes: &[u8]) -> Vec<Arg> {
     let mut args: Vec<Arg> = match &function.model {
         Some(model) => memory::arguments(function, model, &x),
         None => function
-            .inputs()
+            .parameters
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| !p.is_output())
             .zip(layout.slots())
-            .map(|(p, slot)| literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x)))
+            .map(|((i, p), slot)| Arg {
+                enumerator: function.enumerator(i, slot.get(&x)),
+                ..literal::arg(&p.name, p.value_type(), slot.kind, slot.get(&x))
+            })
             .collect(),
     };
     if let Some(mode) = layout.slots().last().filter(|_| function.has_rounding) {

@@ -218,12 +218,12 @@ fn of_calls(blocks: &Blocks) -> Vec<Option<Arg>> {
 }
 
 fn result(function: &Function, cells: &[u128]) -> Option<Arg> {
-    let (type_name, kind) = if function.is_harness() {
-        ("int", penfuzz_mutators::view::Kind::I32)
-    } else {
-        (function.result_type.as_str(), function.result_kind?)
-    };
-    Some(literal::arg("result", type_name, kind, cells[0] as u64))
+    let bits = cells[0] as u64;
+    if function.is_harness() {
+        return Some(literal::arg("result", "int", penfuzz_mutators::view::Kind::I32, bits));
+    }
+    let result = literal::arg("result", &function.result_type, function.result_kind?, bits);
+    Some(Arg { enumerator: function.result_enumerator(bits), ..result })
 }
 
 fn outputs(function: &Function, cells: &[u128]) -> Vec<Arg> {

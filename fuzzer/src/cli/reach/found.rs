@@ -240,11 +240,8 @@ const INPUT: &str = "input";
 
 fn write(out: &Path, bytes: &[u8], report: &Report) -> Result<(), Error> {
     std::fs::create_dir_all(out).map_err(|e| failed(out, "cannot be made", e))?;
-    let files = [
-        (INPUT.to_owned(), bytes.to_vec()),
-        (penfuzz_testgen::file_name(report), penfuzz_testgen::program(report).into_bytes()),
-    ];
-    for (name, content) in files {
+    let program = penfuzz_testgen::program_files(report).into_iter().map(|(name, text)| (name, text.into_bytes()));
+    for (name, content) in std::iter::once((INPUT.to_owned(), bytes.to_vec())).chain(program) {
         let path = out.join(name);
         atomic::write(&path, &content).map_err(|e| failed(&path, "cannot be written", e))?;
     }

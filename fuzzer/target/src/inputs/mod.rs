@@ -58,4 +58,4 @@ pub use model::{
     Sequence, Stub, Target, Variable,
 };
 pub use sizes::{Origin, Rule, Size, Sizes};
-pub(crate) use types::numbers_behind;
+pub(crate) use types::{enumerator_of, numbers_behind};

@@ -96,6 +96,12 @@ impl Type {
         self.flags & flag != 0
     }
 
+    /// The enumerator with this value.
+    #[must_use]
+    pub fn enumerator(&self, bits: u64) -> Option<String> {
+        enumerator(&self.enumerators, self.size, bits)
+    }
+
     /// Whether it is a complex number.
     #[must_use]
     pub const fn is_complex(&self) -> bool {
@@ -313,6 +319,20 @@ fn members_of(raw: &abi::Type) -> &[abi::Member] {
     }
     // SAFETY: an array of the loaded file with its length.
     unsafe { core::slice::from_raw_parts(raw.members, raw.n_members as usize) }
+}
+
+/// The enumerator with this value, if the type is an enumeration.
+pub(crate) fn enumerator_of(record: *const abi::Type, bits: u64) -> Option<String> {
+    // SAFETY: null, or a record of the loaded file, which is a constant with the layout of the ABI.
+    let raw = unsafe { record.as_ref() }?;
+    enumerator(&enumerators(raw), raw.size as usize, bits)
+}
+
+/// The enumerator with this value in the lowest `size` bytes.
+fn enumerator(all: &[(String, i64)], size: usize, bits: u64) -> Option<String> {
+    let unused = u64::BITS - 8 * u32::try_from(size.clamp(1, 8)).unwrap_or(8);
+    let found = all.iter().find(|(_, other)| (other.cast_unsigned() ^ bits) << unused == 0);
+    found.map(|(name, _)| name.clone())
 }
 
 fn enumerators(raw: &abi::Type) -> Vec<(String, i64)> {

@@ -7,7 +7,7 @@ use penfuzz_abi as abi;
 use penfuzz_mutators::view::{Kind, Layout};
 
 use crate::{
-    inputs::{ArgConstraints, Model, numbers_behind},
+    inputs::{ArgConstraints, Model, enumerator_of, numbers_behind},
     program::script,
 };
 
@@ -307,6 +307,19 @@ impl Function {
         found.map_or_else(Vec::new, |(p, shape)| {
             numbers_behind(shape.declared).into_iter().map(|(name, kind, at)| (name, kind, p.place + at)).collect()
         })
+    }
+
+    /// The enumerator that a parameter has with this value, if its type is an enumeration.
+    #[must_use]
+    pub fn enumerator(&self, parameter: usize, value: u64) -> Option<String> {
+        self.parameters.get(parameter).filter(|p| !p.pointer)?;
+        enumerator_of(self.shapes().get(parameter)?.declared, value)
+    }
+
+    /// The enumerator that the result has with this value, if its type is an enumeration.
+    #[must_use]
+    pub fn result_enumerator(&self, value: u64) -> Option<String> {
+        enumerator_of(self.raw()?.result_shape, value)
     }
 
     /// If the result is a structure: its type, and its offset in the frame.

@@ -4,7 +4,7 @@ use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, CHILD, Parts, body, title},
+    common::{self, CHILD, Parts, body, helpers, title},
 };
 use crate::{
     cases::{Case, Check},
@@ -26,8 +26,18 @@ pub static FORMAT: Format = Format {
         meson: "test_framework = dependency('catch2-with-main', required: false)\n\
                 if not test_framework.found()\n  test_framework = dependency('catch2')\nendif\n",
     },
+    helpers: helpers!(HELPERS, CHILD),
     program: |report, cases| common::program(report, cases, &PARTS),
 };
+
+const HELPERS: &str = "
+#define PENFUZZ_EXPECT(difference) CHECK(penfuzz_shown(difference) == \"\")
+
+PENFUZZ_HELPER std::string penfuzz_shown(const char *difference)
+{
+  return difference ? difference : \"\";
+}
+";
 
 const PARTS: Parts = Parts {
     includes: "\
@@ -43,15 +53,6 @@ const PARTS: Parts = Parts {
 #pragma clang diagnostic ignored \"-Wc2y-extensions\"
 #endif
 ",
-    helpers: "
-#define PENFUZZ_EXPECT(difference) CHECK(penfuzz_shown(difference) == \"\")
-
-PENFUZZ_HELPER std::string penfuzz_shown(const char *difference)
-{
-  return difference ? difference : \"\";
-}
-",
-    child_helpers: CHILD,
     test,
     main: |report, _| main(report),
 };

@@ -6,7 +6,7 @@ use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, Parts, bare_call, returning, title},
+    common::{self, Parts, bare_call, helpers, returning, title},
 };
 use crate::{
     cases::{Case, Check, Ending, Kind},
@@ -26,22 +26,19 @@ pub static FORMAT: Format = Format {
         cmake_libs: "PkgConfig::CHECK",
         meson: "test_framework = dependency('check')\n",
     },
+    helpers: helpers!(HELPERS, ""),
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-const PARTS: Parts = Parts {
-    includes: "#include <check.h>\n",
-    helpers: "
+const HELPERS: &str = "
 #define PENFUZZ_EXPECT(difference) \\
   do { \\
     const char *penfuzz_difference = (difference); \\
     if (penfuzz_difference) ck_abort_msg(\"%s\", penfuzz_difference); \\
   } while (0)
-",
-    child_helpers: "",
-    test,
-    main,
-};
+";
+
+const PARTS: Parts = Parts { includes: "#include <check.h>\n", test, main };
 
 fn integer(check: &Check, expected: &str) -> String {
     let name = if check.kind == Kind::Signed { "int" } else { "uint" };

@@ -4,7 +4,7 @@ use penfuzz_report::{model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, CHILD, Parts, body, title},
+    common::{self, CHILD, Parts, body, helpers, title},
 };
 use crate::cases::{Case, Check};
 
@@ -21,8 +21,17 @@ pub static FORMAT: Format = Format {
         cmake_libs: "PkgConfig::CMOCKA",
         meson: "test_framework = dependency('cmocka')\n",
     },
+    helpers: helpers!(HELPERS, CHILD),
     program: |report, cases| common::program(report, cases, &PARTS),
 };
+
+const HELPERS: &str = "
+#define PENFUZZ_EXPECT(difference) \\
+  do { \\
+    const char *penfuzz_difference = (difference); \\
+    if (penfuzz_difference) fail_msg(\"%s\", penfuzz_difference); \\
+  } while (0)
+";
 
 /// cmocka's header needs the other headers before it, and has no `extern "C"`.
 const PARTS: Parts = Parts {
@@ -38,14 +47,6 @@ extern \"C\" {
 }
 #endif
 ",
-    helpers: "
-#define PENFUZZ_EXPECT(difference) \\
-  do { \\
-    const char *penfuzz_difference = (difference); \\
-    if (penfuzz_difference) fail_msg(\"%s\", penfuzz_difference); \\
-  } while (0)
-",
-    child_helpers: CHILD,
     test,
     main,
 };

@@ -7,7 +7,7 @@ use penfuzz_report::{
     model::Report,
 };
 
-use super::has_children;
+use super::{format_of, support};
 use crate::{
     cases::{Case, Check, Ending, Kind, with_environment},
     head, not_called,
@@ -15,17 +15,10 @@ use crate::{
     streams::entry,
 };
 
-/// The headers of `fork.c` and `child.c`.
-const CHILD_HEADERS: [&str; 4] = ["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"];
-
 /// The parts that a framework adds.
 pub struct Parts {
     /// The framework's headers.
     pub includes: &'static str,
-    /// The framework's helpers, with the macro `PENFUZZ_EXPECT` that takes a difference.
-    pub helpers: &'static str,
-    /// Helpers that only programs with child processes need.
-    pub child_helpers: &'static str,
     /// Writes one test.
     pub test: fn(&Report, &Case) -> String,
     /// Writes the code that runs the tests; empty if the framework's library runs them.
@@ -35,28 +28,30 @@ pub struct Parts {
 /// Functions that run a call in a child process and return how it ended.
 pub const CHILD: &str = concat!(include_str!("../fork.c"), "\n", include_str!("../child.c"));
 
+/// The helpers of a framework: those that all frameworks share, and its own with the macro `PENFUZZ_EXPECT`, which takes
+/// a difference.
+macro_rules! helpers {
+    ($own:expr, $children:expr) => {
+        $crate::formats::support::Helpers {
+            checks: &[include_str!("../values.c"), include_str!("../words.c"), include_str!("../differences.c"), $own],
+            children: $children,
+            exits: "",
+            throws: include_str!("../throws.cc"),
+        }
+    };
+}
+pub(super) use helpers;
+
 /// The text of a program.
 pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
-    let forks = has_children(cases);
-    let children: &[&str] = if forks { &CHILD_HEADERS } else { &[] };
     let mut out = head(report);
-    out.push_str(&prologue(report, &headers(report, cases, children)));
+    out.push_str(&prologue(report, &headers(report, cases)));
     if cases.is_empty() {
         let _ = write!(out, "\n{}\n{{\n  puts(\"no test was emitted\");\n  return 0;\n}}\n", entry(report, ""));
         return out + &not_called(report);
     }
-    let _ = write!(out, "{}\n{}#define PENFUZZ_ULP {}ULL\n", parts.includes, constants(cases), report.ulp);
-    let own = [include_str!("../values.c"), include_str!("../words.c"), include_str!("../differences.c")];
-    for text in own.iter().chain([&parts.helpers]) {
-        let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
-        out.push('\n');
-    }
-    if cases.iter().any(|c| c.throws.is_some()) {
-        let _ = writeln!(out, "{}", include_str!("../throws.cc"));
-    }
-    if forks && !parts.child_helpers.is_empty() {
-        let _ = write!(out, "{}\n\n", parts.child_helpers.trim_end_matches('\n'));
-    }
+    let support = support::including(format_of(report), report.ulp, cases);
+    let _ = write!(out, "{}{support}{}\n", parts.includes, constants(cases));
     let tests: Vec<_> = cases.iter().map(|case| (parts.test)(report, case)).collect();
     out.push_str(&tests.join("\n"));
     out.push_str(&(parts.main)(report, cases));

@@ -4,7 +4,7 @@ use penfuzz_report::{model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, Parts, bare_call, returning, title},
+    common::{self, Parts, bare_call, helpers, returning, title},
 };
 use crate::{
     cases::{Case, Check, Ending},
@@ -24,20 +24,20 @@ pub static FORMAT: Format = Format {
         cmake_libs: "GTest::gtest_main",
         meson: "test_framework = dependency('gtest', main: true)\n",
     },
+    helpers: helpers!(HELPERS, CHILDREN),
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-const PARTS: Parts = Parts {
-    includes: "#include <gtest/gtest.h>\n",
-    helpers: "
+const HELPERS: &str = "
 #define PENFUZZ_EXPECT(difference) EXPECT_PRED_FORMAT1(penfuzz_is_none, difference)
 
 PENFUZZ_HELPER ::testing::AssertionResult penfuzz_is_none(const char *, const char *difference)
 {
   return difference ? ::testing::AssertionFailure() << difference : ::testing::AssertionSuccess();
 }
-",
-    child_helpers: "
+";
+
+const CHILDREN: &str = "
 /* A fault of memory is undefined behaviour: another compiler's program may continue, and is then ended by SIGKILL. */
 struct penfuzz_fault {
   int signal;
@@ -53,10 +53,9 @@ PENFUZZ_HELPER void penfuzz_end_child()
   fflush(NULL);
   _Exit(::testing::Test::HasFailure());
 }
-",
-    test,
-    main: |report, _| main(report),
-};
+";
+
+const PARTS: Parts = Parts { includes: "#include <gtest/gtest.h>\n", test, main: |report, _| main(report) };
 
 /// The `main` of a whole program's tests, which cannot use the `main` of the library because the program has its own.
 fn main(report: &Report) -> String {

@@ -11,14 +11,16 @@ mod cmocka;
 mod common;
 mod googletest;
 mod plain;
+mod support;
 mod unity;
 
-#[cfg(test)]
-pub(super) use plain::{CHILDREN, HELPERS};
-
 use penfuzz_report::{model::Report, test_format::TestFormat};
+use support::Helpers;
 
-use super::cases::{Case, Ending};
+use super::{
+    access::File,
+    cases::{Case, Ending},
+};
 
 /// Every format; the first is the default.
 pub static FORMATS: [&Format; 6] =
@@ -35,6 +37,8 @@ pub struct Format {
     pub is_cxx: bool,
     /// How the program is built with the framework.
     pub library: Library,
+    /// The helpers of the program, in a header of their own.
+    pub helpers: Helpers,
     /// Writes the text of the program.
     pub program: fn(&Report, &[Case]) -> String,
 }
@@ -60,6 +64,17 @@ pub struct Library {
 #[must_use]
 pub fn format_of(report: &Report) -> &'static Format {
     FORMATS.iter().find(|f| f.format == report.test_format).unwrap_or(&FORMATS[0])
+}
+
+/// The header that the program includes.
+pub(super) fn support(report: &Report) -> File {
+    let format = format_of(report);
+    (support::file(format.format), support::text(format))
+}
+
+/// The names of such headers.
+pub(super) fn possible_support() -> impl Iterator<Item = String> {
+    support::possible_files()
 }
 
 /// Returns whether a call runs in a child process.

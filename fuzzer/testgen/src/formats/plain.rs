@@ -8,7 +8,10 @@ use penfuzz_report::{
     test_format::TestFormat,
 };
 
-use super::{Format, Library, has_children};
+use super::{
+    Format, Library, format_of,
+    support::{self, Helpers},
+};
 use crate::{
     access::is_cxx_program,
     cases::{Case, Check, Ending, Kind, Step, with_environment},
@@ -30,16 +33,16 @@ pub static FORMAT: Format = Format {
         cmake_libs: "",
         meson: "test_framework = declare_dependency()\n",
     },
+    helpers: Helpers { checks: &CHECKS, children: CHILDREN, exits: EXITS, throws: THROWS },
     program,
 };
 
 /// Functions that print values in hex and in decimal, with enough digits to read them back, and compare them with the
 /// expected ones.
-pub(in super::super) const HELPERS: &str =
-    concat!(include_str!("../values.c"), "\n", include_str!("../words.c"), "\n", include_str!("plain_checks.c"));
+const CHECKS: [&str; 3] = [include_str!("../values.c"), include_str!("../words.c"), include_str!("plain_checks.c")];
 
 /// Functions that run a call in a child process and check how it ends.
-pub(in super::super) const CHILDREN: &str = concat!(include_str!("../fork.c"), "\n", include_str!("plain_children.c"));
+const CHILDREN: &str = concat!(include_str!("../fork.c"), "\n", include_str!("plain_children.c"));
 
 /// Functions that check the type of a thrown exception.
 const THROWS: &str = include_str!("plain_throws.cc");
@@ -48,31 +51,18 @@ const THROWS: &str = include_str!("plain_throws.cc");
 const EXITS: &str = include_str!("plain_exits.c");
 
 fn program(report: &Report, cases: &[Case]) -> String {
-    let (children, exits) = (has_children(cases), has_exits(cases));
-    let mut needed: Vec<&str> = Vec::new();
-    if children {
-        needed.extend(["signal.h", "stdlib.h", "sys/wait.h", "unistd.h"]);
-    }
-    if exits {
-        needed.push("sys/syscall.h");
-    }
     let mut out = head(report);
-    out.push_str(&prologue(report, &headers(report, cases, &needed)));
-    let _ = write!(out, "\n{}#define PENFUZZ_ULP {}ULL\n{HELPERS}", constants(cases), report.ulp);
-    if children {
-        let _ = write!(out, "\n{CHILDREN}");
+    out.push_str(&prologue(report, &headers(report, cases)));
+    let _ = write!(out, "{}{}", support::including(format_of(report), report.ulp, cases), constants(cases));
+    let none = if is_cxx_program(report) { "" } else { "void" };
+    for case in cases {
+        let _ = write!(out, "\n/* {} */\nstatic void test_{}({none})\n{{\n{}}}\n", case.title, case.name, body(case));
     }
-    if exits {
-        out.push_str(EXITS);
+    let _ = write!(out, "\n{}\n{{\n", entry(report, none));
+    for case in cases {
+        let _ = writeln!(out, "  test_{}();", case.name);
     }
-    if cases.iter().any(|c| c.throws.is_some()) {
-        out.push_str(THROWS);
-    }
-    let _ = write!(out, "\n{}\n{{\n", entry(report, if is_cxx_program(report) { "void" } else { "" }));
-    for (index, case) in cases.iter().enumerate() {
-        out.push_str(&block(index + 1, case));
-    }
-    if report.tests.is_empty() {
+    if cases.is_empty() {
         out.push_str("  puts(\"no test was emitted\");\n");
     }
     out.push_str("  if (penfuzz_failures) printf(\"%d checks FAILED\\n\", penfuzz_failures);\n");
@@ -80,26 +70,22 @@ fn program(report: &Report, cases: &[Case]) -> String {
     out + &not_called(report)
 }
 
-/// Returns whether a test ends the process by `exit`.
-fn has_exits(cases: &[Case]) -> bool {
-    cases.iter().any(|c| matches!(c.ending, Ending::Exit(_)))
-}
-
-/// One test as a block of `main`.
-fn block(number: usize, case: &Case) -> String {
-    let title = string(&format!("{number}: {}", case.shown));
-    let block = if case.runs_whole_in_child() {
-        format!("  {{ /* {} */\n    puts({title});\n{}  }}\n", case.title, ended_sequence(case))
+/// The statements of one test.
+fn body(case: &Case) -> String {
+    let title = string(&case.shown);
+    let body = if case.runs_whole_in_child() {
+        format!("    puts({title});\n{}", ended_sequence(case))
     } else {
-        format!("  {{ /* {} */\n{}    puts({title});\n{}  }}\n", case.title, case.variables, ended_call(case))
+        format!("{}    puts({title});\n{}", case.variables, ended_call(case))
     };
-    if case.own_process { in_own_process(&block) } else { block }
+    if case.own_process { in_own_process(&body) } else { body }
 }
 
-/// The block in a child process, for a function that keeps values between calls: the test begins with the values of a
-/// fresh process.
-fn in_own_process(block: &str) -> String {
-    format!("  if (penfuzz_in_child()) {{\n{block}    penfuzz_end_child();\n  }}\n  penfuzz_check_child();\n")
+/// The statements in a child process, for a function that keeps values between calls: the test begins with the values
+/// of a fresh process.
+fn in_own_process(body: &str) -> String {
+    let body: String = body.lines().flat_map(|line| ["  ", line, "\n"]).collect();
+    format!("    if (penfuzz_in_child()) {{\n{body}      penfuzz_end_child();\n    }}\n    penfuzz_check_child();\n")
 }
 
 /// All calls of a sequence. If the last call ends the process, all calls run in a child.

@@ -4,7 +4,7 @@ use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, CHILD, Parts, body, title},
+    common::{self, CHILD, Parts, body, helpers, title},
 };
 use crate::cases::{Case, Check, Kind};
 
@@ -24,22 +24,19 @@ pub static FORMAT: Format = Format {
                 test_framework = declare_dependency(sources: unity_directory / 'unity.c', compile_args: '-I' + \
                 unity_directory)\n",
     },
+    helpers: helpers!(HELPERS, CHILD),
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-const PARTS: Parts = Parts {
-    includes: "#include <unity.h>\n",
-    helpers: "
+const HELPERS: &str = "
 #define PENFUZZ_EXPECT(difference) \\
   do { \\
     const char *penfuzz_difference = (difference); \\
     if (penfuzz_difference) TEST_FAIL_MESSAGE(penfuzz_difference); \\
   } while (0)
-",
-    child_helpers: CHILD,
-    test,
-    main,
-};
+";
+
+const PARTS: Parts = Parts { includes: "#include <unity.h>\n", test, main };
 
 fn integer(check: &Check, expected: &str) -> String {
     let name = if check.kind == Kind::Signed { "INT64" } else { "UINT64" };

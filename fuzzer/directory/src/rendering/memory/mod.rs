@@ -172,7 +172,10 @@ impl<'a> Renderer<'a> {
         let t = &self.model.types[of];
         let frame = &self.images[block];
         match t.form {
-            Form::Number(Number::Plain(kind)) => literal::arg("", "", kind, bits(frame, at, kind.size())),
+            Form::Number(Number::Plain(kind)) => {
+                let bits = bits(frame, at, kind.size());
+                Arg { enumerator: t.enumerator(bits), ..literal::arg("", "", kind, bits) }
+            }
             Form::Number(number) => {
                 let value = self.number(number, block, at);
                 Arg {
