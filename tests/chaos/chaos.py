@@ -37,6 +37,10 @@ class Failure(Exception):
     """A check failed."""
 
 
+class Finished(Exception):
+    """The campaign has ended by itself, with its report: it gave up the branches that it does not find."""
+
+
 def processes(root: int) -> dict[int, str]:
     """The living processes in the tree of `root`, itself included: name by process ID."""
     parents, names = {}, {}
@@ -103,9 +107,8 @@ class Farm:
         self.disk = work / "disk"
         self.disk.mkdir()
         self.mounted = mount(self.disk)
-        self.out = self.disk / "out"
+        self.rounds = 0
         self.source = work / "ladder.c"
-        self.source.write_text(target.source(options.seed, hostile=options.hostile))
         self.ports = [free_port(), free_port()] if options.hostile else None
         self.scrapes: list[float] = []
         secret = work / "secret"
@@ -114,16 +117,34 @@ class Farm:
         self.clock = work / "clock"
         self.clock.write_text("+0\n")
         if os.getuid() == 0:
-            for path in (work, self.disk, secret, self.clock, self.source):
+            for path in (work, self.disk, secret, self.clock):
                 os.chown(path, NOBODY, -1)
         self.log = open(work / "log", "ab")
         self.process = None
         self.starts = 0
+        self.seen: set[int] = set()
+        self.begin()
+
+    def begin(self):
+        """A new campaign, on another target of the same kind."""
+        self.out = self.disk / f"out{self.rounds}"
+        self.source.write_text(target.source(self.options.seed + self.rounds, hostile=self.options.hostile))
+        if os.getuid() == 0:
+            os.chown(self.source, NOBODY, -1)
+        self.rounds += 1
         self.known: dict[str, bytes] = {}
         self.spoiled: set[bytes] = set()
         self.covered: set = set()
         self.announced = 0
-        self.seen: set[int] = set()
+        self.start()
+
+    def check_end(self):
+        """What the campaign showed is in its report, and on disk."""
+        self.look(scrape=False)
+        report = self.look_at_report()
+        if report["branches"]["covered"] < self.announced:
+            raise Failure(f"{self.announced} branches were announced, the report has {report['branches']['covered']}")
+        self.check_anew()
 
     def environment(self):
         env = dict(os.environ) | {"HOME": str(self.work)}
@@ -204,7 +225,7 @@ class Farm:
 
     def check_anew(self):
         """Evaluates all kept inputs in a new campaign: what the report claims must be taken there too."""
-        seeds, out = self.work / "seeds", self.work / "anew"
+        seeds, out = self.work / f"seeds{self.rounds}", self.work / f"anew{self.rounds}"
         seeds.mkdir()
         for i, content in enumerate(self.files((*KEPT, "pending")).values()):
             (seeds / f"{i:06}").write_bytes(content)
@@ -216,9 +237,9 @@ class Farm:
         if forged:
             raise Failure(f"no kept input takes {sorted(forged)}")
 
-    def look(self):
+    def look(self, scrape=True):
         self.alive()
-        if self.ports:
+        if self.ports and scrape:
             self.scrape()
         self.check_files()
 
@@ -249,6 +270,8 @@ class Farm:
         began, before = time.monotonic(), self.status().get("evaluations", 0)
         while time.monotonic() - began < patience:
             if self.process.poll() is not None:
+                if self.process.returncode in (0, 3):
+                    raise Finished
                 raise Failure(f"the campaign has ended with status {self.process.returncode}: {self.tail()}")
             status = self.status()
             if status.get("pid") == self.process.pid and status.get("evaluations", 0) > before:
@@ -507,7 +530,6 @@ def run(options) -> int:
     shared: list[int] = []
     failures: list[str] = []
     end = time.monotonic() + options.minutes * 60
-    farm.start()
     attacker = None
     try:
         farm.wait_for_progress(60)
@@ -521,7 +543,13 @@ def run(options) -> int:
             if word is None:
                 continue
             counts[disturb.__name__] = counts.get(disturb.__name__, 0) + 1
-            recoveries.append(farm.wait_for_progress(60))
+            try:
+                recoveries.append(farm.wait_for_progress(60))
+            except Finished:
+                farm.check_end()
+                shutil.rmtree(farm.out)
+                farm.begin()
+                recoveries.append(farm.wait_for_progress(60))
             farm.look()
             memory.append(memory_mb(farm.alive()))
             shared.append(shared_bytes(farm.seen, segments_before))
@@ -533,11 +561,7 @@ def run(options) -> int:
             )
         farm.look()
         end_by_ctrl_c(farm)
-        farm.look()
-        report = farm.look_at_report()
-        if report["branches"]["covered"] < farm.announced:
-            raise Failure(f"{farm.announced} branches were announced, the report has {report['branches']['covered']}")
-        farm.check_anew()
+        farm.check_end()
     except Failure as failure:
         failures.append(str(failure))
     except OSError as error:
@@ -564,6 +588,7 @@ def run(options) -> int:
         "seed": options.seed,
         "disturbances": counts,
         "starts": farm.starts,
+        "campaigns": farm.rounds,
         "recovery_seconds": {
             "median": sorted(recoveries)[len(recoveries) // 2] if recoveries else None,
             "most": max(recoveries, default=None),
