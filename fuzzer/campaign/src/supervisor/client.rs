@@ -13,7 +13,7 @@ use penfuzz_directory::replay::fatal_input::Death;
 use penfuzz_error::Error;
 use penfuzz_executor::fault::signal_name;
 use penfuzz_system::{
-    files::destination::Unusable,
+    files::{destination::Unusable, reserve},
     process::{service, wait},
 };
 
@@ -215,7 +215,11 @@ impl Client {
                 // An unbound worker works as well, but more slowly.
                 let _ = CoreId(core).set_affinity();
             }
-            work_and_exit(shm, || worker::run(options, &place, begun, shm))
+            work_and_exit(shm, || {
+                let ended = worker::run(options, &place, begun, shm);
+                // A campaign that never had enough descriptors fails at once.
+                if shm.searching.load(Ordering::Acquire) == 0 { ended } else { again_without_descriptors(ended) }
+            })
         })?;
         Ok(())
     }
@@ -404,6 +408,22 @@ impl Client {
         }
         self.start_when_possible(options, begun).map(|()| Event::Nothing)
     }
+}
+
+/// Maximum time that a process waits for descriptors before it ends.
+const DESCRIPTOR_PAUSE: Duration = Duration::from_secs(5);
+
+/// Lets another process try again what failed because this one may open no more files: limits can be lowered for a
+/// while. Waits until a descriptor is free, so that the next process does not fail at once.
+pub(super) fn again_without_descriptors(ended: Result<worker::End, Error>) -> Result<worker::End, Error> {
+    if ended.is_ok() || reserve::is_left() {
+        return ended;
+    }
+    let until = Instant::now() + DESCRIPTOR_PAUSE;
+    while Instant::now() < until && !reserve::is_left() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(worker::End::NeedsRestart)
 }
 
 /// Runs `work` in a process that shares `shm` with the supervisor, records there how it ended, and exits.

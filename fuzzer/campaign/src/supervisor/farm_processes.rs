@@ -200,8 +200,14 @@ impl FarmProcesses {
         service::start("report", move || {
             sockets.close();
             client::work_and_exit(shm, || {
-                let is_written = reporter::write(options, &dir, totals)?;
-                Ok(if is_written { worker::End::Finished } else { worker::End::NeedsRestart })
+                let written = reporter::write(options, &dir, totals);
+                client::again_without_descriptors(
+                    written.map(
+                        |is_complete| {
+                            if is_complete { worker::End::Finished } else { worker::End::NeedsRestart }
+                        },
+                    ),
+                )
             })
         })
     }
