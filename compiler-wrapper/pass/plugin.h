@@ -109,10 +109,12 @@ struct PassedOn {
 };
 
 // How a function uses the memory of a pointer argument. Reads: it may read it before it writes it. Indexes: it may use
-// it as an array. NamesFile: it is the name of a file that is opened. Writes: it may write it.
+// it as an array. NamesFile: it is the name of a file that is opened. Writes: it may write it. IsNumber: it converts
+// the address to a number.
 struct MemoryUse {
   bool Reads, Indexes, NamesFile = false, Writes = true;
   std::vector<PassedOn> Passed;
+  bool IsNumber = false;
 };
 
 // A cast of a `void *` member of a structure: the type that the code gives to its pointee (voids.cc).
@@ -368,7 +370,7 @@ struct Parameter {
   const llvm::DIType *Declared = nullptr;
   bool Aggregate = false;
   unsigned Bytes = 0, Frame = 0, IRArguments = 0;
-  bool Nullable = false, Reads = false, Indexes = false, NamesFile = false;
+  bool Nullable = false, Reads = false, Indexes = false, NamesFile = false, IsNumber = false;
   Extent Reach; // with parameter numbers
   unsigned Argument = 0; // the first argument of the IR
   std::vector<PassedOn> Passed;

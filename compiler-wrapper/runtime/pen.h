@@ -352,7 +352,7 @@ struct pen_param {
   uint32_t frame;    /* bytes from the start of the frame, see pen_function.call_frame */
   uint32_t nullable; /* 1: the function compares this pointer with null */
   uint32_t reads; /* 1: of a pointer: as far as the translation unit shows, the memory is read before it is written */
-  uint32_t indexes;  /* 1: of a pointer: it may point to an array */
+  uint32_t indexes;  /* bits, of a pointer: 1: it may point to an array; 2: its address is converted to a number */
   uint32_t promised; /* of a pointer: bytes that the declaration guarantees (a reference, `[static 10]`); else 0 */
   uint32_t names_file; /* 1: of a pointer: a file is opened by this name */
   /* Of a pointer: the loops of the function access up to reach_times * n * m + reach_plus bytes, where n is the

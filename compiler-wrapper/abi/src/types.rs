@@ -112,7 +112,7 @@ pub struct Param {
     pub nullable: u32,
     /// For a pointer, 1: as far as the translation unit shows, the pointee is read before it is written.
     pub reads: u32,
-    /// For a pointer, 1: it may point to an array.
+    /// For a pointer, bits: 1: it may point to an array; 2: the function converts the address to a number.
     pub indexes: u32,
     /// For a pointer: number of bytes that the declaration guarantees (a reference, `[static 10]`); else 0.
     pub promised: u32,

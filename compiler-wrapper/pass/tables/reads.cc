@@ -36,7 +36,7 @@ struct Handing {
 struct Accesses {
   std::vector<Access> Reads, Writes;
   std::vector<Handing> Handed;
-  bool Escapes = false, Indexes = false, NamesFile = false;
+  bool Escapes = false, Indexes = false, NamesFile = false, IsNumber = false;
   bool MayWrite = false;
 };
 
@@ -88,6 +88,7 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   for (const PassedOn &Next : Inner.Passed)
     All.Handed.push_back({{&Call, Next.IsFirst ? Offset : Covered}, Next.To, Next.Argument});
   All.Indexes |= Inner.Indexes;
+  All.IsNumber |= Inner.IsNumber;
   All.MayWrite |= Inner.Writes;
   if (Inner.Writes) All.Writes.push_back({&Call, Everywhere});
 }
@@ -108,6 +109,9 @@ void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetI
     All.Indexes |= !First || !First->isZero();
     bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(F.getParent()->getDataLayout(), More);
     collect(F, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere, All, Seen, Depth);
+  } else if (isa<PtrToIntInst>(I)) {
+    All.IsNumber = true;
+    collect(F, I, Everywhere, All, Seen, Depth);
   } else if (isa<PHINode>(I) || isa<SelectInst>(I) || isa<CastInst>(I)) {
     collect(F, I, Everywhere, All, Seen, Depth);
   } else if (auto *Call = dyn_cast<CallBase>(I)) {
@@ -169,6 +173,7 @@ MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
   collect(F, F.getArg(Number), 0, All, Seen, Depth);
   MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile, All.Escapes || All.MayWrite, passedOn(F, All)};
   Use.Reads |= readsFirst(F, All);
+  Use.IsNumber = All.IsNumber;
   return Use;
 }
 

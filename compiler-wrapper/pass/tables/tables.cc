@@ -154,7 +154,7 @@ static Constant *parametersOf(Context &X, const Signature &S, StructType *Functi
              FIELD(pen_param, frame, P.Frame),
              FIELD(pen_param, nullable, P.Nullable),
              FIELD(pen_param, reads, P.Reads),
-             FIELD(pen_param, indexes, P.Indexes),
+             FIELD(pen_param, indexes, (P.Indexes ? 1 : 0) | (P.IsNumber ? 2 : 0)),
              FIELD(pen_param, promised, P.Dereferenceable),
              FIELD(pen_param, names_file, P.NamesFile),
              FIELD(pen_param, reach_first, P.Reach.First),
@@ -250,6 +250,7 @@ static void notePointers(Function &F, const FunctionPlan &Plan, Signature &S) {
       P.Passed = Use.Passed;
       P.Reads = Use.Reads;
       P.Indexes = Use.Indexes;
+      P.IsNumber = Use.IsNumber;
       P.NamesFile = Use.NamesFile;
       auto Pointee = Plan.Pointees.Arguments.find(Plain[At]);
       if (isVoidPointer(P.Declared) && Pointee != Plan.Pointees.Arguments.end()) P.Pointee = Pointee->second;

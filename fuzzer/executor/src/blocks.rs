@@ -34,6 +34,21 @@ const NEXT: usize = 1 << 36;
 /// Minimum distance between the pages of two blocks. An access up to this far from a block is attributed to it.
 const STRIDE: usize = 1 << 20;
 
+/// Unit in bytes of the offsets of scattered blocks; it keeps every alignment up to this one.
+const SCATTER: usize = 64;
+
+/// Where blocks lie in their pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// At the end. This is the default.
+    Ends,
+    /// At the start.
+    Starts,
+    /// Each at another offset, if its pages have room, so that the distances of blocks differ from those of the other
+    /// placements.
+    Scattered,
+}
+
 /// An inaccessible address next to a block that the target accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdjacentAccess {
@@ -53,7 +68,7 @@ pub struct Blocks {
     pages: Vec<(usize, usize)>,
     /// Per block: the address of its first element in the last run, and its size in bytes.
     places: Vec<(usize, usize)>,
-    at_start: bool,
+    placement: Placement,
     /// The result of each call.
     results: Box<[u128]>,
     /// The calls, if the model is a sequence.
@@ -120,7 +135,7 @@ impl Blocks {
             mapped,
             pages,
             places,
-            at_start: false,
+            placement: Placement::Ends,
             results: vec![0; model.sequence.as_ref().map_or(1, |s| s.constructors.len() + s.steps.len())]
                 .into_boxed_slice(),
             script: Box::default(),
@@ -148,7 +163,13 @@ impl Blocks {
             let n = self.lengths.as_ref().map_or_else(|| block.len(x), |l| l[i].min(block.capacity));
             let bytes = n * block.stride;
             let (start, end) = self.pages[i];
-            self.places[i] = (if self.at_start || block.path.is_empty() { start } else { end - bytes }, bytes);
+            let at = match self.placement {
+                _ if block.path.is_empty() => start,
+                Placement::Ends => end - bytes,
+                Placement::Starts => start,
+                Placement::Scattered => start + (SCATTER * i).min(end - start - bytes) / SCATTER * SCATTER,
+            };
+            self.places[i] = (at, bytes);
             // SAFETY: the pages have room for the capacity, and `x` is an input of the model.
             unsafe { block.write(x, n, self.pointer(self.places[i].0)) };
             if let Some((noisy, seed)) = self.noise.filter(|(noisy, _)| *noisy == i) {
@@ -371,9 +392,9 @@ impl Blocks {
         unsafe { base.add(address - base as usize) }
     }
 
-    /// Selects the placement: blocks at the start of their pages, or at the end, which is the default.
-    pub fn place(&mut self, at_start: bool) {
-        self.at_start = at_start;
+    /// Selects where blocks lie in their pages.
+    pub fn place(&mut self, placement: Placement) {
+        self.placement = placement;
     }
 
     /// Overrides the lengths of the blocks whatever the input contains; with `None` the input determines them.

@@ -40,6 +40,26 @@ pub fn numbers(text: &str) -> &str {
     if !text.is_empty() && text.chars().all(fits) { text } else { "0" }
 }
 
+/// Integers above this are addresses, masks or sizes rather than counts, which hex shows better.
+const LARGEST_DECIMAL: u64 = 1_000_000;
+
+/// The number of an argument as a person would write it in C: a float as a decimal, which every standard of C and C++
+/// has (hex floats came with C99 and C++17) and which has the same bits, and so is a small integer.
+#[must_use]
+pub fn number(arg: &Arg) -> String {
+    let hex = numbers(&arg.hex);
+    let (digits, suffix) = hex.split_at(hex.trim_end_matches(['u', 'U', 'l', 'L']).len());
+    let unsigned = digits.trim_start_matches('-').strip_prefix("0x");
+    let is_small = |digits| u64::from_str_radix(digits, 16).is_ok_and(|value| value <= LARGEST_DECIMAL);
+    match unsigned {
+        Some(digits) if digits.contains('p') && arg.decimal.parse::<f64>().is_ok_and(f64::is_finite) => {
+            format!("{}{}", numbers(&arg.decimal), if digits.ends_with('f') { "f" } else { "" })
+        }
+        Some(digits) if is_small(digits) && arg.decimal.parse::<i64>().is_ok() => format!("{}{suffix}", arg.decimal),
+        _ => hex.to_owned(),
+    }
+}
+
 /// Names that an initializer may contain.
 const NAMES: [&str; 19] = [
     "INFINITY",
@@ -214,11 +234,18 @@ fn bare_call(function: &str, signature: &Signature, args: &[Arg]) -> String {
         .map(|(parameter, arg)| match (parameter, arg) {
             (Some(p), None) => format!("&({}){{0}}", p.pointee()),
             (_, Some(a)) if !a.memory.is_empty() => a.decimal.clone(),
-            (Some(p), Some(a)) if p.pointer && !p.kind.is_empty() => format!("&({}){{{}}}", a.type_name, a.hex),
-            (_, a) => a.map_or_else(String::new, |a| a.hex.clone()),
+            (Some(p), Some(a)) if p.pointer && !p.kind.is_empty() => {
+                format!("&({}){{{}}}", a.type_name, shown_number(a))
+            }
+            (_, a) => a.map_or_else(String::new, shown_number),
         })
         .collect();
     format!("{}({})", callable(function), texts.join(", "))
+}
+
+/// A number, or what else the argument is.
+fn shown_number(arg: &Arg) -> String {
+    if numbers(&arg.hex) == arg.hex { number(arg) } else { arg.hex.clone() }
 }
 
 /// The assignments to a variable: `model_U.speed = 3.5; model_U.mode = 1; `
@@ -345,7 +372,7 @@ mod tests {
     #[test]
     fn calls_can_be_pasted() {
         let call = call(&example::report(), &example::args(0.5, -3));
-        assert_eq!(call, "clamp(0x1p-1, -0x3, &(double){0x0p+0})");
+        assert_eq!(call, "clamp(0.5, -3, &(double){0.0})");
     }
 
     #[test]
@@ -354,8 +381,8 @@ mod tests {
             let args = [example::args(0.5, -3), vec![literal::rounding(mode)]].concat();
             call(&example::report(), &args)
         };
-        assert_eq!(called(0), "clamp(0x1p-1, -0x3, &(double){0x0p+0})");
-        assert_eq!(called(3), "fesetround(FE_TOWARDZERO); clamp(0x1p-1, -0x3, &(double){0x0p+0})");
+        assert_eq!(called(0), "clamp(0.5, -3, &(double){0.0})");
+        assert_eq!(called(3), "fesetround(FE_TOWARDZERO); clamp(0.5, -3, &(double){0.0})");
     }
 
     #[test]

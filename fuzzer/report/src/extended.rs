@@ -2,16 +2,17 @@
 //!
 //! | value | text |
 //! | --- | --- |
-//! | finite | a hex float: `0x1.8000000000000002p+0L`, `0x0.0000000000000002p-16382L` |
+//! | finite | the shortest decimal that is read back as the number: `1.0e-1L`, `4.0e-4951L` |
 //! | infinities, the quiet NaN without payload | `INFINITY`, `NAN` |
 //! | other NaNs | `__builtin_nanl("0x1")`, `__builtin_nansl("0x1")` (signaling), of gcc and clang |
 //! | encodings with a wrong integer bit | `penfuzz_f80(0x3fff, 0x1ULL)`: sign with exponent, and significand |
 //!
-//! No processor writes encodings with a wrong integer bit.
+//! No processor writes encodings with a wrong integer bit. Hex floats would show the bits, but C before C99 and C++
+//! before C++17 have none.
 
 use penfuzz_target::inputs::extended::split;
 
-use super::literal::nan;
+use super::{extended_digits::shortest, literal::nan};
 
 const INTEGER: u64 = 1 << 63;
 const QUIET: u64 = 1 << 62;
@@ -40,16 +41,10 @@ pub fn c_literal(number: u128) -> String {
     match biased {
         0x7fff if fraction == 0 => format!("{sign}INFINITY"),
         0x7fff => nan(sign, "l", fraction & QUIET != 0, fraction & !QUIET),
-        0 if fraction == 0 => format!("{sign}0x0p+0L"),
-        0 => format!("{sign}0x0{}p-16382L", digits(fraction)),
-        _ => format!("{sign}0x1{}p{:+}L", digits(fraction), biased - 16383),
+        0 if fraction == 0 => format!("{sign}0.0L"),
+        // Subnormals have the exponent of the smallest normal number.
+        _ => format!("{sign}{}L", shortest(significand, biased.max(1) - 16383 - 63, fraction == 0 && biased > 1)),
     }
-}
-
-/// The hex digits of a 63-bit fraction, with the point before them.
-fn digits(fraction: u64) -> String {
-    let all = format!(".{:016x}", fraction << 1);
-    all.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -63,13 +58,13 @@ mod tests {
     }
 
     #[test]
-    fn finite_numbers_are_hex_floats() {
+    fn finite_numbers_are_decimals() {
         let doubles = [1.0, -1.5, 0.0, -0.0].map(|x| c_literal(of_double(f64::to_bits(x))));
-        assert_eq!(doubles, ["0x1p+0L", "-0x1.8p+0L", "0x0p+0L", "-0x0p+0L"]);
-        assert_eq!(of(0x3fff, INTEGER | 1), "0x1.0000000000000002p+0L");
-        assert_eq!(of(0x7ffe, u64::MAX), "0x1.fffffffffffffffep+16383L");
-        assert_eq!(of(1, INTEGER), "0x1p-16382L");
-        assert_eq!(of(0, 1), "0x0.0000000000000002p-16382L");
+        assert_eq!(doubles, ["1.0e0L", "-1.5e0L", "0.0L", "-0.0L"]);
+        assert_eq!(of(0x3fff, INTEGER | 1), "1.0000000000000000001e0L");
+        assert_eq!(of(0x7ffe, u64::MAX), "1.189731495357231765e4932L");
+        assert_eq!(of(1, INTEGER), "3.3621031431120935063e-4932L");
+        assert_eq!(of(0, 1), "4.0e-4951L");
     }
 
     #[test]

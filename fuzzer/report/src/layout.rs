@@ -1,6 +1,9 @@
 //! Memory layout of a type. With it, a test program that lacks the definition of the type can declare the same memory.
 
+use penfuzz_mutators::view::Kind;
 use serde::{Deserialize, Serialize};
+
+use super::literal::kind_named;
 
 /// A type, or a member of one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,9 +53,22 @@ impl Layout {
         self.elements.iter().try_fold(self.size, |size, n| size.checked_mul(*n))
     }
 
-    /// The member that represents a union: the one whose value an input has.
+    /// The member that represents a union: the one whose value an input has. The order is that of
+    /// `penfuzz_target::inputs::types::Types::of_union`.
     #[must_use]
     pub fn largest(&self) -> Option<&Self> {
-        self.members.iter().max_by_key(|m| m.bytes())
+        let has_pointers = self.members.iter().any(|m| m.any(&|m| m.kind == "pointer" && m.elements.is_empty()));
+        let key = |m: &&Self| (m.bytes(), !m.any(&|m| m.bits > 0), !has_pointers && m.is_integer());
+        self.members.iter().max_by_key(key)
+    }
+
+    /// Whether this holds for the member or for any member of it.
+    fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
+        holds(self) || self.elements.is_empty() && self.members.iter().any(|m| m.any(holds))
+    }
+
+    fn is_integer(&self) -> bool {
+        let kind = if self.kind == "char" { Some(Kind::I8) } else { kind_named(&self.kind) };
+        self.elements.is_empty() && kind.is_some_and(|kind| !kind.is_float() && kind != Kind::Bool)
     }
 }

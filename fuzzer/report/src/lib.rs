@@ -28,6 +28,7 @@ pub mod exceptions;
 pub mod exceptions_text;
 pub mod exclusions;
 pub mod extended;
+mod extended_digits;
 pub mod files;
 pub mod format;
 pub mod goal;

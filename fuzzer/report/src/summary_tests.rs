@@ -15,7 +15,7 @@ fn the_example_without_its_source() {
     123k evaluations in 0.25 s (494k/s), seed 1, stopped: every branch is covered or given up
 
     CRASH  SIGABRT in clamp (/src/clamp.c:8)
-           clamp(0x1p+0, 0x7, &(double){0x0p+0});
+           clamp(1.0, 7, &(double){0.0});
            x = 1.0, n = 7, rest = 0.0  (crashes/id:000000,sig:06)
 
     Tests (3)

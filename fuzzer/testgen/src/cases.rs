@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use penfuzz_report::{
     arg::Arg,
-    c_text::{Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
+    c_text::{self, Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
     model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
 };
 
@@ -335,7 +335,7 @@ fn number(kind: &str, arg: &Arg) -> String {
             let (kind, suffix) = if kind == "f32" { ("f32", "U") } else { ("f64", "ULL") };
             format!("penfuzz_{kind}({bits}{suffix})")
         }
-        _ => numbers(&arg.hex).to_owned(),
+        _ => c_text::number(arg),
     }
 }
 
@@ -366,7 +366,7 @@ pub(super) fn one_call(
     let (mut checks, mut passed, mut variables) = (Vec::new(), Vec::new(), String::new());
     let (signature, prefix) = (function.signature, &function.prefix);
     let expected = |name: &str| outputs.iter().find(|o| o.name == name);
-    let enumerations = if function.is_tested { enumerations::of_parameters(report) } else { Vec::new() };
+    let enumerations = enumerations::of_parameters(report, signature);
     for (i, (parameter, arg)) in with_outputs(signature, args).enumerate() {
         let Some(parameter) = parameter else { continue };
         let enumeration = enumerations.get(i).and_then(Option::as_deref);

@@ -3,10 +3,13 @@
 //! contains the type names of its parameters, which the casts in the emitted tests need.
 
 use penfuzz_mutators::view::Kind;
-use penfuzz_report::{literal::kind_named, model::Report};
+use penfuzz_report::{
+    literal::kind_named,
+    model::{Parameter, Report, Signature},
+};
 use penfuzz_target::program::symbols::demangled;
 
-use super::access::{has_types, is_cxx_function};
+use super::access::{has_types, is_cxx_program};
 
 /// The C++ types that an integer argument can have without a cast.
 const INTEGERS: [&str; 18] = [
@@ -30,23 +33,26 @@ const INTEGERS: [&str; 18] = [
     "unsigned __int128",
 ];
 
-/// For each parameter of the function under test, the enumeration that it is, points to or refers to, with its
-/// namespaces and classes. `None` for every other parameter, for an unnamed enumeration, and if the program cannot name
-/// the types of the source.
-pub(super) fn of_parameters(report: &Report) -> Vec<Option<String>> {
-    let parameters = &report.signature.parameters;
+/// For each parameter of a function, the enumeration that it is, points to or refers to, with its namespaces and
+/// classes. `None` for every other parameter, for an unnamed enumeration, and if the program cannot name the types of
+/// the source.
+pub(super) fn of_parameters(report: &Report, signature: &Signature) -> Vec<Option<String>> {
+    let parameters = &signature.parameters;
     let none = vec![None; parameters.len()];
-    if !is_cxx_function(report) || !has_types(report) {
+    if !signature.symbol.starts_with("_Z") || !is_cxx_program(report) || !has_types(report) {
         return none;
     }
-    let text = demangled(report.signature.symbol.as_str().into()).replace("(anonymous namespace)::", "");
+    let text = demangled(signature.symbol.as_str().into()).replace("(anonymous namespace)::", "");
     let types = types(&text);
-    if types.len() != parameters.len() {
+    // The symbol of a member function does not contain the type of the object.
+    let n_objects = usize::from(parameters.first().is_some_and(|p| p.name == "this"));
+    if n_objects + types.len() != parameters.len() {
         return none;
     }
-    let is_scalar =
-        parameters.iter().map(|p| kind_named(&p.kind).is_some_and(|kind| !matches!(kind, Kind::F32 | Kind::F64)));
-    types.iter().zip(is_scalar).map(|(text, is_scalar)| enumeration(text).filter(|_| is_scalar)).collect()
+    let is_scalar = |p: &Parameter| kind_named(&p.kind).is_some_and(|kind| !matches!(kind, Kind::F32 | Kind::F64));
+    let each = types.iter().zip(&parameters[n_objects..]);
+    let enumerations = each.map(|(text, p)| enumeration(text).filter(|_| is_scalar(p)));
+    vec![None; n_objects].into_iter().chain(enumerations).collect()
 }
 
 /// Splits the parameter types out of a demangled name: `n::f<int>(n::E const&, double)`.
@@ -94,6 +100,16 @@ mod tests {
         );
         assert_eq!(types("n::operator>(E, E)"), ["E", "E"]);
         assert!(types("f()").is_empty() && types("f").is_empty() && types(")").is_empty());
+    }
+
+    #[test]
+    fn the_object_of_a_member_function_is_no_parameter_of_its_symbol() {
+        let mut report = penfuzz_report::example::report();
+        report.signature.file = "/src/pick.cpp".to_owned();
+        report.signature.symbol = "_ZN4Base4pickE4Kind".to_owned();
+        report.signature.parameters.truncate(2);
+        "this".clone_into(&mut report.signature.parameters[0].name);
+        assert_eq!(of_parameters(&report, &report.signature), [None, Some("Kind".to_owned())]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use penfuzz_report::{
 use super::{
     access::{has_types, includes_source, is_cxx_program},
     globals, mirror,
-    prologue::{address, spelled_type},
+    prologue::{address, spelled, spelled_type, tested_name},
     result, sequence,
 };
 use crate::{ARGUMENT, c_type};
@@ -27,10 +27,10 @@ pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
     let memory = each.map(|m| match declared_as(report, m) {
         DeclaredAs::Object => as_object(m),
-        DeclaredAs::Members => by_members(m, &m.type_name),
+        DeclaredAs::Members => by_members(m, &m.type_name, is_cxx_program(report)),
         DeclaredAs::Mirror => {
             let own = m.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
-            by_members(m, &(own + declarator(&m.type_name).1))
+            by_members(m, &(own + declarator(&m.type_name).1), is_cxx_program(report))
         }
         DeclaredAs::Bytes => as_bytes(report, m),
     });
@@ -134,8 +134,9 @@ pub(super) fn is_type(text: &str) -> bool {
     !base.is_empty() && base.chars().all(fits) && dimensions.chars().all(|c| c.is_ascii_digit() || "[]".contains(c))
 }
 
-fn by_members(memory: &Memory, type_name: &str) -> String {
+fn by_members(memory: &Memory, type_name: &str, is_cxx: bool) -> String {
     let (name, value) = (identifier(&memory.name), initializer(&memory.value));
+    let value = if is_cxx { complex_in_cxx(value) } else { value.to_owned() };
     let type_name = type_name.replace("_Bool", "bool");
     let (type_name, dimensions) = declarator(&type_name);
     let space = if type_name.ends_with('*') { "" } else { " " };
@@ -145,6 +146,20 @@ fn by_members(memory: &Memory, type_name: &str) -> String {
         Some(n) => format!("    {type_name}{space}{name}[{n}]{dimensions} = {value};\n"),
         None => format!("    {type_name}{space}{name} = {value};\n"),
     }
+}
+
+/// The initializer with `{re, im}` instead of `__builtin_complex(re, im)`, which only C has.
+fn complex_in_cxx(text: &str) -> String {
+    const CALL: &str = "__builtin_complex(";
+    let Some(start) = text.find(CALL) else { return text.to_owned() };
+    let inner = &text[start + CALL.len()..];
+    let mut depth = 1;
+    let end = inner.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth == 0
+    });
+    let Some(end) = end else { return text.to_owned() };
+    format!("{}{{{}}}{}", &text[..start], &inner[..end], complex_in_cxx(&inner[end + 1..]))
 }
 
 fn as_bytes(report: &Report, memory: &Memory) -> String {
@@ -186,7 +201,10 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     if expression == "{0}" || expression == "0" && parameter.pointer {
         return "0".to_owned();
     }
-    let Some(memory) = declared else { return expression.to_owned() };
+    let Some(memory) = declared else {
+        let is_converted = is_callback(arg) && has_types(report) && is_cxx_program(report);
+        return if is_converted { format!("penfuzz_any({expression})") } else { expression.to_owned() };
+    };
     let is_file = expression.starts_with("penfuzz_file(");
     if is_file || is_argument(report, memory) {
         return expression.to_owned();
@@ -199,7 +217,9 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     // In a prototype, the parameter type of a structure by value is the mirror itself.
     let is_mirror = declared_as == DeclaredAs::Mirror && !is_pointer && !has_types(report);
     if declared_as == DeclaredAs::Members && !is_cxx_program(report) || is_mirror {
-        return expression.to_owned();
+        // A pointer to an array of variable size is none to its elements.
+        let is_array = parameter.type_name.contains('…') && is_basic(memory) && !memory.type_name.contains('[');
+        return format!("{}{expression}", if is_array { "(void *)" } else { "" });
     }
     let is_one = declared_as != DeclaredAs::Bytes && memory.elements.is_none();
     let name = format!("{}{}", if is_one { "&" } else { "" }, identifier(&memory.name));
@@ -207,15 +227,43 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
         (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
         (true, false) if is_cxx_program(report) && has_types(report) => format!("penfuzz_any({name})"),
-        (true, false) => format!("(void *){name}"),
+        // C++ does not convert from `void *`.
+        (true, false) => match kind_named(&parameter.kind) {
+            Some(_) => format!("({} *){name}", spelled(report, &parameter.kind, parameter.pointee())),
+            None => format!("(void *){name}"),
+        },
         (false, _) => format!("*({type_name} *){name}"),
     }
 }
 
 /// Returns whether a test passes an address whose C++ type the program cannot name.
 pub(super) fn has_any(report: &Report) -> bool {
+    all_args(report).any(|a| a.memory.last().is_some_and(|m| !is_type(&m.type_name)) || is_callback(a))
+}
+
+fn all_args(report: &Report) -> impl Iterator<Item = &Arg> {
     let args = report.tests.iter().map(|t| &t.args).chain(report.crashes.iter().map(|c| &c.args));
-    args.flatten().any(|a| a.memory.last().is_some_and(|m| !is_type(&m.type_name)))
+    args.flatten()
+}
+
+/// Returns whether the argument is a function of the program.
+fn is_callback(arg: &Arg) -> bool {
+    arg.memory.is_empty() && arg.hex.starts_with("(void *)penfuzz_stub")
+}
+
+/// Returns whether the program constructs objects in memory of its own.
+pub(super) fn is_placed(report: &Report) -> bool {
+    is_cxx_program(report)
+        && has_types(report)
+        && (is_constructor(&tested_name(report))
+            || !report.signature.makers.is_empty()
+            || all_args(report).flat_map(|a| &a.memory).any(|m| !m.objects.is_empty()))
+}
+
+/// Returns whether the qualified name is that of a constructor: `Box<int>::Box`.
+fn is_constructor(name: &str) -> bool {
+    let class = |name: &str| name.split('<').next().unwrap_or_default().rsplit("::").next().map(str::to_owned);
+    name.rsplit_once("::").is_some_and(|(scope, own)| class(scope) == class(own) && !own.is_empty())
 }
 
 /// The variable that an argument points to. An earlier call of a sequence may have declared it.
@@ -234,6 +282,10 @@ pub(super) fn method(report: &Report, name: &str, args: &[Arg], passed: &[String
     }
     let object = declared(this, all)?;
     let (type_name, variable) = (comment(&object.type_name), identifier(&object.name));
+    if is_constructor(name) {
+        let and = if declared_as(report, object) == DeclaredAs::Bytes { "" } else { "&" };
+        return Some(format!("::new ((void *){and}{variable}) {type_name}({rest})"));
+    }
     let is_object = declared_as(report, object) == DeclaredAs::Object;
     if is_object && object.elements.is_none() {
         return Some(format!("{variable}.{name}({rest})"));
@@ -315,4 +367,26 @@ fn by_offset(report: &Report, address: &str, place: &Place) -> String {
     let type_name = plain_type(kind);
     let type_name = if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() };
     format!("*({type_name} *)((unsigned char *){address} + {})", place.offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complex_number_is_a_list_in_cxx() {
+        let text = "{.a = __builtin_complex((double)1.5, (double)-2.0), __builtin_complex((float)0.0f, (float)NAN)}";
+        assert_eq!(complex_in_cxx(text), "{.a = {(double)1.5, (double)-2.0}, {(float)0.0f, (float)NAN}}");
+        assert_eq!(complex_in_cxx("__builtin_complex(("), "__builtin_complex((");
+    }
+
+    #[test]
+    fn a_constructor_has_the_name_of_its_class() {
+        for name in ["Geo::Geo", "n::Box<int>::Box", "n::Box<n::A, 3>::Box"] {
+            assert!(is_constructor(name), "{name}");
+        }
+        for name in ["Geo", "Geo::~Geo", "n::f", "Box<int>::get", ""] {
+            assert!(!is_constructor(name), "{name}");
+        }
+    }
 }

@@ -31,7 +31,8 @@ pub fn prologue(report: &Report, needed: &str) -> String {
     let environment = environment::definitions(report);
     let memory =
         format!("{memory}{}{}{environment}{}", stubs(report), streams::helpers(report), sequence::declarations(report));
-    let memory = mirror::definitions(report) + &memory;
+    let placed = if memory::is_placed(report) { "#include <new>\n" } else { "" };
+    let memory = placed.to_owned() + &mirror::definitions(report) + &memory;
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
     match Access::of(report) {
         Access::Source => including(report, Path::new(report.signature.source()), needed) + &memory,
@@ -150,7 +151,8 @@ pub(super) fn including(report: &Report, file: &Path, needed: &str) -> String {
     }
     // Included before any header, because the source may configure them. A `main` of the source must not be this
     // program's. Some sources define macros whose names the standard headers declare.
-    let undefined: String = ["abs", "min", "max"].iter().flat_map(|name| ["#undef ", name, "\n"]).collect();
+    let names = ["abs", "exit", "min", "max", "printf", "puts", "raise", "signal"];
+    let undefined: String = names.iter().flat_map(|name| ["#undef ", name, "\n"]).collect();
     format!(
         "/* With its source, the function can be called by its name and types. */\n#define main program_main\n#include \
          \"{path}\"\n#undef main\n{undefined}{needed}#include <stdio.h>\n"
@@ -274,7 +276,7 @@ pub(super) fn qualified(name: &str, symbol: &str) -> String {
 }
 
 fn parameter_type(parameter: &Parameter, spelled: &dyn Fn(&str, &str) -> String) -> String {
-    if parameter.is_output() {
+    if parameter.is_output() || parameter.pointer && kind_named(&parameter.kind).is_none() {
         return "void *".to_owned();
     }
     if parameter.pointer {

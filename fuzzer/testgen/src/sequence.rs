@@ -87,6 +87,13 @@ fn is_typed(report: &Report, object: &Object) -> bool {
     has_types(report) && !is_cxx_program(report) && memory::is_type(&object.type_name)
 }
 
+/// Returns whether an object must not be destroyed at the end of the test: its destructor may free variables of the
+/// test that a call has given to it, or it is under test.
+fn outlives(report: &Report, test: &Test) -> bool {
+    let is_pointer = |a: &Arg| !a.memory.is_empty() && a.type_name.trim_end().ends_with('*');
+    test.args.iter().any(is_pointer) || report.function.contains('~')
+}
+
 fn objects(args: &[Arg]) -> impl Iterator<Item = (&CallStart, &Object)> {
     args.iter().filter_map(|a| a.called.as_ref()).filter_map(|c| Some((c, c.object.as_ref()?)))
 }
@@ -254,7 +261,14 @@ fn write(report: &Report, test: &Test, i: usize, called: &CallStart, own: &[Arg]
         } else if is_constructed(report, called, object) {
             let inner = call.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').unwrap_or(rest)).to_owned();
             let inner = inner.trim();
-            statement = Some(if inner.is_empty() { format!("{of} {name}") } else { format!("{of} {name}({inner})") });
+            statement = Some(if outlives(report, test) {
+                variables.push_str(&format!("    alignas({of}) static unsigned char {name}_memory[sizeof({of})];\n"));
+                format!("{of} &{name} = *::new ((void *){name}_memory) {of}({inner})")
+            } else if inner.is_empty() {
+                format!("{of} {name}")
+            } else {
+                format!("{of} {name}({inner})")
+            });
             call = format!("{of}({inner})");
         } else if is_typed(report, object) {
             variables.insert_str(0, &format!("    {of} {name} = {{0}};\n"));

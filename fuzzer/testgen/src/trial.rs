@@ -9,7 +9,7 @@ use penfuzz_report::{
 };
 
 use super::{
-    cases,
+    cases, formats,
     prologue::{constants, headers, prologue},
 };
 
@@ -33,6 +33,7 @@ pub fn trial(report: &Report) -> String {
     let cases = cases::all(&report);
     let mut out = prologue(&report, &headers(&report, &cases));
     out.push_str(&constants(&cases));
+    out.push_str(formats::VALUES);
     out.push_str("void penfuzz_trial(void);\n\nvoid penfuzz_trial(void)\n{\n");
     for case in &cases {
         out.push_str("  {\n");

@@ -4,10 +4,11 @@ use std::{fs, path::Path, process::Command};
 
 use penfuzz_mutators::view::Kind;
 use penfuzz_report::{
-    Arg,
+    Arg, Memory,
     c_text::environment,
     example, literal,
     model::{Parameter, Signature, Test},
+    test_format::TestFormat,
 };
 use penfuzz_system::console;
 
@@ -83,37 +84,37 @@ fn the_example() {
     /* line 5 is true; input queue/id:000000 */
     static void test_clamp_when_line_5_true(void)
     {
-        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("clamp(0x1p-2, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(0x1p-2, 0x0, in3_rest));
+        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        puts("clamp(0.25, 0, &(double){0.0})");
+        penfuzz_show_float("result", clamp(0.25, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
     }
 
     /* line 9 is false; input queue/id:000001 */
     static void test_clamp_when_line_9_false(void)
     {
-        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("clamp(0x1p+0, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(0x1p+0, 0x0, in3_rest));
+        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        puts("clamp(1.0, 0, &(double){0.0})");
+        penfuzz_show_float("result", clamp(1.0, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
     }
 
     /* line 9 is false; input queue/id:000002 */
     static void test_clamp_when_line_9_false_2(void)
     {
-        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("clamp(NAN, 0x0, &(double){0x0p+0})");
-        penfuzz_show_float("result", clamp(NAN, 0x0, in3_rest));
+        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        puts("clamp(NAN, 0, &(double){0.0})");
+        penfuzz_show_float("result", clamp(NAN, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
     }
 
     /* an expected failure: SIGABRT in clamp (/src/clamp.c:8); input crashes/id:000000 */
     static void test_clamp_aborts(void)
     {
-        double in3_rest[2] = {0x0p+0}; /* *rest = 0.0 */
-        puts("clamp(0x1p+0, 0x7, &(double){0x0p+0})");
+        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        puts("clamp(1.0, 7, &(double){0.0})");
         if (penfuzz_in_child()) {
-          (void)clamp(0x1p+0, 0x7, in3_rest);
+          (void)clamp(1.0, 7, in3_rest);
           penfuzz_returned();
         }
         penfuzz_check_signal(SIGABRT, 1);
@@ -158,6 +159,55 @@ fn a_static_function_is_reached_by_including_its_source() {
     let source = format!("{source}int main(void) {{ return 9; }}\n");
     let printed = run_header_command(dir.path(), &report, &source);
     assert!(printed.contains("Taken at least once:75.00% of 8"), "{printed}");
+}
+
+#[test]
+fn floats_are_decimals_in_every_standard() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut report = moved_to(&dir.path().join("clamp.c"));
+    report.signature.is_static = true;
+    report.tests[0].args[0] = literal::arg("x", "double", Kind::F64, 0.1_f64.to_bits());
+    report.tests[0].result = Some(literal::arg("result", "double", Kind::F64, 0.1_f64.to_bits()));
+    let source = example::SOURCE.replace("double clamp", "static double clamp");
+    for standard in ["-std=c89", "-std=c99", "-std=c17"] {
+        report.flags = vec![standard.to_owned(), "-pedantic".to_owned(), "-w".to_owned()];
+        let printed = run_header_command(dir.path(), &report, &source);
+        assert!(printed.contains("result = 0x1.999999999999ap-4 (0.1"), "{standard}: {printed}");
+        assert!(program(&report).contains("0.1);"), "{}", program(&report));
+    }
+}
+
+/// C++ converts no pointer from `void *`.
+#[test]
+fn pointers_have_the_types_of_the_declaration_in_cxx() {
+    let signature = Signature {
+        symbol: "fill".to_owned(),
+        result: "int".to_owned(),
+        result_kind: "i32".to_owned(),
+        parameters: vec![parameter("out", "span *", "", true), parameter("table", "const double *", "f64", true)],
+        file: "/src/fill.c".to_owned(),
+        ..Signature::default()
+    };
+    let arg = |name: &str, type_name: &str, elements, of: &str| Arg {
+        name: name.to_owned(),
+        type_name: type_name.to_owned(),
+        hex: format!("in1_{name}"),
+        memory: vec![Memory {
+            name: format!("in1_{name}"),
+            type_name: of.to_owned(),
+            elements,
+            value: "{0}".to_owned(),
+            bytes: "00".repeat(24),
+            ..Memory::default()
+        }],
+        ..Arg::default()
+    };
+    let args = vec![arg("out", "span *", None, "span"), arg("table", "const double *", Some(3), "double")];
+    let mut report = small("fill", signature, args);
+    report.test_format = TestFormat::GoogleTest;
+    let text = program(&report);
+    assert!(text.contains("int tested_fill(void *, const double *);"), "{text}");
+    assert!(text.contains("tested_fill((void *)in1_out, (const double *)in1_table)"), "{text}");
 }
 
 #[test]
@@ -299,8 +349,7 @@ double half(double x, result_t *r, double *both)
         report.branches.total = 4;
         let source = if is_static { source.replace("double half", "static double half") } else { source.to_owned() };
         let printed = run_header_command(dir.path(), &report, &source);
-        let expected =
-            "half(0x1.8p+1, &(result_t){0}, &(double){0x0p+0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
+        let expected = "half(3.0, &(result_t){0}, &(double){0.0})\n  result = 0x1.8p+0 (1.5)\n  *both = 0x1.8p+1 (3)\n";
         assert!(printed.contains(expected), "static: {is_static}: {printed}");
     }
 }
@@ -339,11 +388,8 @@ fn a_directed_rounding_mode_holds_for_the_call_and_not_for_the_printing() {
         let source = if is_static { format!("static {source}") } else { source.to_owned() };
         let printed = run_header_command(dir.path(), &report, &source);
         // To 17 digits 1/3 rounded up ends in 37 (upward, it would end in 38).
-        let upward = "fesetround(FE_UPWARD); inverse(0x1.8p+1)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
+        let upward = "fesetround(FE_UPWARD); inverse(3.0)\n  result = 0x1.5555555555556p-2 (0.33333333333333337)";
         assert!(printed.contains(upward), "static {is_static}: {printed}");
-        assert!(
-            printed.contains("inverse(0x1.8p+1)\n  result = 0x1.5555555555555p-2"),
-            "static {is_static}: {printed}"
-        );
+        assert!(printed.contains("inverse(3.0)\n  result = 0x1.5555555555555p-2"), "static {is_static}: {printed}");
     }
 }

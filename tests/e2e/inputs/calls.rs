@@ -103,8 +103,8 @@ fn a_controller_behind_its_initialiser() {
     dir.file("pid.c", PID);
     let text = complete(&dir, "pid.c", "-f pid_step --init pid_init --calls 8", "pid_step");
     has(&text, "pid_state_t in1_s = {0};");
-    has(&text, "pid_init(&in1_s, in0_2_kp, ");
-    has(&text, "pid_step(&in1_s, in2_2_setpoint, ");
+    has(&text, "pid_init(&in1_s, 0.0f, ");
+    has(&text, "pid_step(&in1_s, 0.0f, ");
     has(&text, "pid_step(0, ");
     has(&text, "\"s->integral\", in1_s.integral");
     let shown = dir.penfuzz("functions pid.c -f pid_step --init pid_init --calls 8").exits(0);
@@ -117,8 +117,8 @@ fn a_counter_in_a_static_variable_has_the_fewest_calls() {
     let dir = Dir::new();
     dir.file("g.c", "static int calls; int g(double x) { calls++; if (calls > 5 && x > 3) return 1; return 0; }");
     let text = complete(&dir, "g.c", "--calls 8", "g");
-    has(&text, "g(in6_1_x)");
-    assert!(!text.contains("g(in7_1_x)"), "six calls are enough:\n{text}");
+    let most = text.split("puts(").map(|test| test.matches("\"result\", g(").count()).max();
+    assert!(most == Some(6), "six calls are enough:\n{text}");
     let report = dir.report("out");
     assert_eq!(report.signature.calls, 8);
     assert!(
@@ -164,7 +164,7 @@ fn an_opaque_handle_comes_from_the_function_that_makes_it() {
     dir.file("stack.c", STACK);
     dir.file("user.c", USER);
     let text = complete(&dir, "user.c", "--with stack.c -f drain", "drain");
-    has(&text, "struct stack *in1_s = penfuzz_stack_new(in0_1_capacity);");
+    has(&text, "struct stack *in1_s = penfuzz_stack_new(3);");
     shows(
         &dir.penfuzz("functions user.c --with stack.c -f drain").exits(0),
         "s: struct stack, constructed by stack_new",
@@ -181,8 +181,8 @@ fn a_maker_that_hands_over_null_ends_the_evaluation() {
     let (report, text) = tested(&dir, &["stack_pop", "stack_new"]);
     run.expect(report.crashes.is_empty(), "no call with null");
     run.expect(report.branches.covered == report.branches.total, "all branches of both functions");
-    has(&text, "struct stack *in1_s = stack_new(in0_1_capacity);");
-    has(&text, "(stack_new(in0_1_capacity) == 0)");
+    has(&text, "struct stack *in1_s = stack_new(");
+    has(&text, "(stack_new(0) == 0)");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_maker_may_store_the_handle() {
     );
     dir.file("stack.c", source);
     let text = complete(&dir, "stack.c", "-f stack_pop --init stack_create --calls 4", "stack_pop");
-    has(&text, "stack_create(&in1_s, in0_2_n)");
+    has(&text, "stack_create(&in1_s, 3)");
 }
 
 const TANK: &str = "namespace sim {
@@ -226,8 +226,8 @@ fn an_object_of_a_class_is_made_by_its_constructor() {
         let dir = Dir::new();
         dir.file("tank.cc", source);
         let text = complete(&dir, "tank.cc", &format!("-f step {init} --calls 6"), "_ZN3sim4Tank4stepEd");
-        has(&text, "sim::Tank in1_this(in0_2_c, in0_3_l);");
-        has(&text, "in1_this.step(in2_2_inflow)");
+        has(&text, "sim::Tank in1_this(0.0, 0.0);");
+        has(&text, "in1_this.step(-20.0)");
         // The members of a class with virtual functions are unknown.
         assert!(text.contains("\"this->pumps\"") != init.is_empty(), "{text}");
     }
@@ -261,8 +261,8 @@ fn a_crash_in_the_third_call_is_shown_with_the_calls_before() {
     run.expect(report.crashes.len() == 1, "one crash");
     let calls = report.crashes[0].args.iter().filter(|a| a.is_call()).count();
     run.expect(calls == 4, "the maker and three calls");
-    shows(&run, "ring_open(0x2); ring_put(in1_r, 0x0); ring_put(in1_r, 0x0); ring_put(in1_r, 0x6)");
-    has(&text, "(void)ring_put(in1_r, in3_2_x);");
+    shows(&run, "ring_open(2); ring_put(in1_r, 0); ring_put(in1_r, 0); ring_put(in1_r, 6)");
+    has(&text, "(void)ring_put(in1_r, 6);");
     has(&text, "penfuzz_check_signal(SIGABRT, 1)");
     let crash = dir.path("out").join(&report.crashes[0].file);
     let replayed = dir.penfuzz("replay").arg(crash).exits(3);
@@ -311,8 +311,8 @@ fn frameworks_show_the_calls_too() {
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let text = String::from_utf8_lossy(text).into_owned();
-    has(&text, "result5 = g(in5_1_x);");
-    has(&text, "result = g(in6_1_x);");
+    has(&text, "result5 = g(0.0);");
+    has(&text, "result = g(");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_step_without_arguments_reads_its_globals() {
     assert_eq!(open_branches(&report), Vec::<String>::new(), "all of its branches");
     has(&text, "    model_U.gear = 1;\n");
     has(&text, "    model_DW.mode = 2;\n");
-    has(&text, "model_Y.alarm, 0x2);");
+    has(&text, "model_Y.alarm, 2);");
     let shown = dir.penfuzz("functions model.c -f model_step").exits(0);
     shows(&shown, "global model_U: ExtU_model_T");
     shows(&shown, "global model_Y: ExtY_model_T (only written)");

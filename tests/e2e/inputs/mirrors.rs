@@ -86,7 +86,7 @@ Point mirrored(const Point &p, int n)
 fn a_plain_structure_of_cxx_and_a_result_of_it() {
     let text = complete("orbit.cc", ORBIT, "_ZN3geo8mirroredERKNS_5PointEi");
     has(&text, "geo::Point result = ");
-    has(&text, "\"result.x\", result.x, 0x1.2p+3");
+    has(&text, "\"result.x\", result.x, 9.0");
 }
 
 const RESULT: &str = "#include <errno.h>
@@ -105,8 +105,8 @@ answer ask(double x, int n)
 fn the_numbers_of_a_result_are_checked() {
     let text = complete("ask.c", RESULT, "ask");
     has(&text, "answer result = ask(");
-    has(&text, "\"result.code\", result.code, -0x1)");
-    has(&text, "\"result.f[1]\", result.f[1], 0x1.1p+3f)");
+    has(&text, "\"result.code\", result.code, -1)");
+    has(&text, "\"result.f[1]\", result.f[1], 8.5f)");
     has(&text, "\"errno\"");
 }
 

@@ -258,7 +258,7 @@ fn cxx_names_overloads_and_references_are_called_as_they_are() {
     );
     let run = dir.fuzz(&target, "--function _ZN1n1fEdRKdRdPd").exits(0);
     let text = expect_commands(&dir, &run);
-    run.expect(text.contains("n::f(in1_x, penfuzz_at(in2_limit)"), &text);
+    run.expect(text.contains("n::f(1.0, penfuzz_at(in2_limit)"), &text);
 }
 
 /// A project of two directories with a generated header, a required option, and a library: pen-cc has recorded all of

@@ -202,7 +202,7 @@ fn library_in(format: &str) {
     );
     run.expect(text.contains("not a specification"), &format!("what the tests are in\n{text}"));
     if format != "plain" {
-        run.expect(text.contains("lib_f_1_line_"), &format!("a name in\n{text}"));
+        run.expect(text.contains("lib_f_returns_"), &format!("a name in\n{text}"));
     }
     has_no_warnings(&dir, &report);
     notices(&dir, "lib.c", LIBRARY, &CHANGES);
@@ -382,11 +382,11 @@ fn a_campaign_that_goes_on_in_another_format() {
     dir.file("out/tests/mine.c", "int x;\n");
     let names = || dir.files("out/tests").into_keys().collect::<Vec<_>>();
     let fragments = ["CMakeLists.txt", "Makefile", "meson.build", "mine.c"];
-    assert_eq!(names(), [&fragments[..], &["test_apart.c"]].concat());
+    assert_eq!(names(), [&fragments[..], &["penfuzz_test.h", "test_apart.c"]].concat());
     dir.fuzz(&target, "--function apart --test-format catch2").exits(0);
-    assert_eq!(names(), [&fragments[..], &["test_apart.cpp", "test_apart_wrapper.c"]].concat());
+    assert_eq!(names(), [&fragments[..], &["penfuzz_catch2.h", "test_apart.cpp", "test_apart_wrapper.c"]].concat());
     dir.fuzz(&target, "--function apart --test-format cmocka").exits(0);
-    assert_eq!(names(), [&fragments[..], &["test_apart.c"]].concat());
+    assert_eq!(names(), [&fragments[..], &["penfuzz_cmocka.h", "test_apart.c"]].concat());
 }
 
 /// A suite has one format for all targets, which the command line overrides; gcov's count is the same.

@@ -5,6 +5,7 @@
 mod arguments;
 mod builds;
 mod ci;
+mod compiles;
 mod conditions;
 mod emitted;
 mod enumerations;

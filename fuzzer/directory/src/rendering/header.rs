@@ -8,7 +8,8 @@
 //!    `extern "C"`.
 //! 3. gcc decides. A program that includes the candidate and calls the function as the emitted tests do must compile
 //!    without a prototype and refer to the function's symbol. (A macro, an inline function or another overload refers
-//!    to another symbol.)
+//!    to another symbol.) The includes must define no symbols, which the linker would find twice: a source may include
+//!    another source.
 //! 4. The standard headers that the tests include must be those that gcc finds without the project's flags: a project
 //!    may have its own `stdio.h`.
 //!
@@ -212,7 +213,9 @@ fn accepted(report: &Report, header: Header) -> Option<Header> {
     fs::write(&file, penfuzz_testgen::trial(&trial) + &standard).ok()?;
     let header = trial.header?;
     let mut command = Command::new("gcc");
-    command.args(["-O0", "-fno-builtin", "-c"]).args(&header.flags);
+    // With `-w`, gcc reports no warning as an error either.
+    let flags = header.flags.iter().filter(|flag| !["-w", "-Werror", "-fpermissive"].contains(&flag.as_str()));
+    command.args(["-O0", "-fno-builtin", "-c"]).args(flags);
     if !is_cxx {
         command.args(
             ["incompatible-pointer-types", "int-conversion", "implicit-function-declaration"]
@@ -221,6 +224,9 @@ fn accepted(report: &Report, header: Header) -> Option<Header> {
     }
     command.arg("-MD").arg("-MF").arg(&dependencies).arg(&file).arg("-o").arg(&object);
     if !succeeds(&mut command) || !refers_to(&object, &report.signature.symbol) {
+        return None;
+    }
+    if has_definitions(&header, is_cxx, directory.path()) {
         return None;
     }
     let used = fs::read_to_string(&dependencies).ok()?;
@@ -254,6 +260,23 @@ fn refers_to(file: &Path, symbol: &str) -> bool {
     let Ok(data) = fs::read(file) else { return false };
     object::File::parse(&*data)
         .is_ok_and(|object| object.symbols().any(|s| s.is_undefined() && s.name().is_ok_and(|name| name == symbol)))
+}
+
+/// Whether the includes define functions or variables that the linker would find twice: one of them is a source file,
+/// or a header that only one file may include.
+fn has_definitions(header: &Header, is_cxx: bool, directory: &Path) -> bool {
+    let (file, object) =
+        (directory.join(if is_cxx { "includes.cpp" } else { "includes.c" }), directory.join("includes.o"));
+    let lines: String = header.includes.iter().flat_map(|name| ["#include ", name, "\n"]).collect();
+    let text = if header.extern_c { format!("extern \"C\" {{\n{lines}}}\n") } else { lines };
+    let mut command = Command::new("gcc");
+    command.args(["-O0", "-fno-builtin", "-c"]).args(&header.flags).arg(&file).arg("-o").arg(&object);
+    if fs::write(&file, text).is_err() || !succeeds(&mut command) {
+        return false;
+    }
+    let Ok(data) = fs::read(object) else { return false };
+    let is_definition = |s: object::Symbol| s.is_definition() && s.is_global() && !s.is_weak();
+    object::File::parse(&*data).is_ok_and(|object| object.symbols().any(is_definition))
 }
 
 #[cfg(test)]

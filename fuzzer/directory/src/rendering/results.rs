@@ -62,7 +62,7 @@ impl RunObservation {
 /// pointers, and `errno`. `fresh` is the behaviour in a fresh process, if that is known.
 #[must_use]
 pub fn of(evaluator: &mut Evaluator, bytes: &[u8], fresh: Option<RunObservation>) -> Test {
-    let others = [call(evaluator, bytes).1, call(evaluator, bytes).1];
+    let others = [call_scattered(evaluator, bytes), call(evaluator, bytes).1];
     let seen = fresh.unwrap_or_else(|| others[1].clone());
     agreed(evaluator.function(), bytes, seen, &others)
 }
@@ -145,6 +145,12 @@ pub fn call(evaluator: &mut Evaluator, bytes: &[u8]) -> (Vec<u32>, RunObservatio
     (covers, seen(evaluator, bytes, ran, errno))
 }
 
+/// Calls the function with other distances between the blocks of its memory. Returns its behaviour.
+fn call_scattered(evaluator: &mut Evaluator, bytes: &[u8]) -> RunObservation {
+    let ((ran, _), errno) = errno::errno_after(|| evaluator.run_scattered(bytes));
+    seen(evaluator, bytes, ran, errno)
+}
+
 /// The result of a run: as bits if they are the whole result, otherwise as the full observation.
 pub type RunResult = Result<RunBits, Box<RunObservation>>;
 
@@ -218,12 +224,14 @@ fn of_calls(blocks: &Blocks) -> Vec<Option<Arg>> {
 }
 
 fn result(function: &Function, cells: &[u128]) -> Option<Arg> {
-    let bits = cells[0] as u64;
+    let value = cells[0] as u64;
     if function.is_harness() {
-        return Some(literal::arg("result", "int", penfuzz_mutators::view::Kind::I32, bits));
+        return Some(literal::arg("result", "int", penfuzz_mutators::view::Kind::I32, value));
     }
-    let result = literal::arg("result", &function.result_type, function.result_kind?, bits);
-    Some(Arg { enumerator: function.result_enumerator(bits), ..result })
+    let kind = function.result_kind?;
+    let is_address = kind.size() == 8 && !kind.is_float() && ADDRESSES.contains(&value);
+    let result = literal::arg("result", &function.result_type, kind, value);
+    (!is_address).then(|| Arg { enumerator: function.result_enumerator(value), ..result })
 }
 
 fn outputs(function: &Function, cells: &[u128]) -> Vec<Arg> {
@@ -243,6 +251,9 @@ fn outputs(function: &Function, cells: &[u128]) -> Vec<Arg> {
 
 /// The first `n` words of a structure; `None` if one of them may be an address.
 fn structure(name: &str, type_name: &str, cells: &[u128], n: usize) -> Option<Arg> {
+    if type_name.contains("jmp_buf") {
+        return None; // scrambled addresses
+    }
     let words: Vec<u64> = cells.iter().flat_map(|c| [*c as u64, (*c >> 64) as u64]).take(n).collect();
     let is_known = !words.is_empty() && !words.iter().any(|w| ADDRESSES.contains(w));
     is_known.then(|| literal::words(name, type_name, &words))

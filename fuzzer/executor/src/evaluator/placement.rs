@@ -6,6 +6,7 @@
 
 use super::{Evaluator, RunStatus};
 use crate::{
+    blocks::Placement,
     fault::Fault,
     guard::{self, End},
 };
@@ -23,6 +24,18 @@ impl Evaluator {
     /// Runs one input once and returns the recorded branches that it takes.
     pub fn run_once(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
         self.run_at(None, bytes)
+    }
+
+    /// Runs one input once with other distances between its blocks, so that values that depend on addresses differ.
+    pub fn run_scattered(&mut self, bytes: &[u8]) -> (RunStatus, Vec<u32>) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.place(Placement::Scattered);
+        }
+        let ran = self.run(bytes);
+        self.place_blocks(None);
+        let mut hits = Vec::new();
+        self.take_hits(&mut hits);
+        (ran, hits)
     }
 
     /// Repeats an input that returned and took `hits`, in each other placement; the actions must be unchanged. The runs
@@ -113,7 +126,7 @@ impl Evaluator {
 
     fn place_blocks(&mut self, other: Option<usize>) {
         match &mut self.blocks {
-            Some(blocks) => blocks.place(other.is_some()),
+            Some(blocks) => blocks.place(if other.is_some() { Placement::Starts } else { Placement::Ends }),
             None => _ = self.output.place(other),
         }
     }

@@ -117,7 +117,9 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
             && (is_number && fits || b.is_output && !was_probed)
     };
     let frame = &model.blocks[0];
+    // The memory of a model can be moved, which shows results that depend on addresses.
     f.call().is_none()
+        || f.shapes().iter().any(|shape| shape.is_number)
         || model.result.is_some()
         || model.sequence.is_some()
         || model.input.is_some()

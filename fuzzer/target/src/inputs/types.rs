@@ -140,6 +140,28 @@ impl Types {
         self.all.len() - 1
     }
 
+    /// The member of a union whose value an input has: the largest. Of several, it is one without bit-fields, because
+    /// bits between bit-fields have no name. If none is a pointer, it is then an integer: its values come as close to
+    /// those of any other member as the other member's own.
+    #[must_use]
+    pub fn of_union<'m>(&self, members: &'m [Member]) -> Option<&'m Member> {
+        let has_pointers = members.iter().any(|m| self.any_member(m, &|m| matches!(self[m.of].form, Form::Pointer(_))));
+        members.iter().max_by_key(|m| {
+            let is_exact = |kind: Kind| !has_pointers && !kind.is_float() && kind != Kind::Bool;
+            let is_integer = matches!(self[m.of].form, Form::Number(Number::Plain(kind)) if is_exact(kind));
+            (self[m.of].size, !self.any_member(m, &|m| m.bits > 0), is_integer)
+        })
+    }
+
+    /// Whether this holds for a member or for any member of it.
+    fn any_member(&self, m: &Member, holds: &dyn Fn(&Member) -> bool) -> bool {
+        let inner = match &self[m.of].form {
+            Form::Struct(inner) | Form::Union(inner) => inner.as_slice(),
+            _ => &[],
+        };
+        holds(m) || inner.iter().any(|m| self.any_member(m, holds))
+    }
+
     fn add_u8(&mut self, name: &str, flags: u32) -> TypeId {
         let form = Form::Number(Number::Plain(Kind::U8));
         self.all.push(Type { name: name.to_owned(), form, size: 1, flags, enumerators: Vec::new(), is_foreign: false });
@@ -213,7 +235,7 @@ impl<'a> Reader<'a> {
     fn form(&mut self, raw: &abi::Type) -> Form {
         match raw.kind {
             type_kind::NUMBER => number_of(raw.number).map_or(Form::Other, Form::Number),
-            type_kind::POINTER => self.read(raw.target).map_or(Form::Other, Form::Pointer),
+            type_kind::POINTER => self.read(raw.target).map_or(Form::Other, |to| Form::Pointer(self.pointee(to))),
             type_kind::ARRAY => self.read(raw.target).map_or(Form::Other, |t| Form::Array(t, raw.count as usize)),
             type_kind::STRUCT => {
                 let members = self.members(raw);
@@ -227,6 +249,16 @@ impl<'a> Reader<'a> {
             type_kind::VOID => Form::Void,
             type_kind::INCOMPLETE => Form::Incomplete,
             _ => Form::Other,
+        }
+    }
+
+    /// The type of the elements if a pointer leads to an array of variable size (`double a[n][n]`), whose type has no
+    /// size.
+    fn pointee(&self, to: TypeId) -> TypeId {
+        let t = &self.types[to];
+        match t.form {
+            Form::Array(element, _) if t.size == 0 && element != to => self.pointee(element),
+            _ => to,
         }
     }
 

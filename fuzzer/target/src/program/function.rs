@@ -79,6 +79,8 @@ pub struct Shape {
     pub reads: bool,
     /// Whether the pointee may be an array.
     pub indexes: bool,
+    /// Whether the function converts the address to a number, as for the difference of two pointers.
+    pub is_number: bool,
     /// Number of bytes guaranteed by the declaration; 0 if there is no guarantee.
     pub promised: usize,
     /// Whether a file is opened by the name that it points to.
@@ -279,7 +281,8 @@ impl Function {
             frame: p.frame as usize,
             nullable: p.nullable != 0,
             reads: super::passed::is_read(p),
-            indexes: p.indexes != 0,
+            indexes: p.indexes & 1 != 0,
+            is_number: p.indexes & 2 != 0,
             promised: p.promised as usize,
             names_file: p.names_file != 0,
             reach: Reach::of(p),

@@ -83,9 +83,11 @@ pub fn identity(target: &Target, function: usize) -> String {
     if is_only { f.symbol.clone() } else { format!("{}:{}", f.file, f.symbol) }
 }
 
+/// Whether both are the same static function. Sources may include its header by different paths.
 fn is_copy(f: &Function, other: &Function) -> bool {
-    let place = |f: &Function| (f.file.clone(), f.line, f.signature());
-    f.is_static && other.is_static && place(f) == place(other)
+    let real = |f: &Function| std::fs::canonicalize(&f.file).unwrap_or_else(|_| f.file.clone().into());
+    let place = |f: &Function| (f.line, f.signature());
+    f.is_static && other.is_static && place(f) == place(other) && (f.file == other.file || real(f) == real(other))
 }
 
 fn only_one(target: &Target) -> Result<usize, Error> {

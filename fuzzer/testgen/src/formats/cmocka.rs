@@ -39,6 +39,7 @@ const PARTS: Parts = Parts {
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #ifdef __cplusplus
 extern \"C\" {
 #endif

@@ -82,6 +82,9 @@ pub(super) fn has_children(cases: &[Case]) -> bool {
     cases.iter().any(|c| c.own_process || c.ending != Ending::Return)
 }
 
+/// The functions that the arguments of a test may call.
+pub(super) const VALUES: &str = concat!("#define PENFUZZ_ULP 0ULL\n", include_str!("../values.c"));
+
 /// The file that lets gcov count in children. The plain program contains this code itself.
 pub(super) const COUNTS_FILE: &str = "penfuzz_counts.c";
 

@@ -128,8 +128,7 @@ impl Renderer<'_> {
                 }
             }
             Form::Union(members) => {
-                let largest = members.iter().max_by_key(|m| self.model.types[m.of].size);
-                if let Some(m) = largest {
+                if let Some(m) = self.model.types.of_union(members) {
                     let place = if m.name.is_empty() { place.to_owned() } else { format!("{place}.{}", m.name) };
                     self.set(block, m.of, at, &place, before, sets);
                 }

@@ -106,6 +106,8 @@ impl Walk<'_> {
                     self.visit(*element, at + i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
                 }
             }
+            // A place to jump to: scrambled addresses.
+            Form::Struct(_) if t.name.contains("__jmp_buf_tag") => {}
             Form::Struct(members) => {
                 for m in members.iter().filter(|m| m.bits == 0) {
                     let dot = if m.name.is_empty() { String::new() } else { format!(".{}", m.name) };

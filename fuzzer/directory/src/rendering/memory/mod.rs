@@ -249,7 +249,9 @@ impl<'a> Renderer<'a> {
 
     /// Whether the elements are written inside the initializer of the object that contains them.
     fn is_literal(&self, block: usize) -> bool {
-        self.model.blocks[block].part_of.as_ref().is_some_and(Class::has_literal)
+        let is_vector = |class: &Class| matches!(class, Class::Vector { .. });
+        let class = self.model.blocks[block].part_of.as_ref().filter(|class| class.has_literal());
+        class.is_some_and(|class| !is_vector(class) || self.array_of_objects(block).is_some())
     }
 
     fn memory(&self, block: usize) -> Memory {
@@ -344,7 +346,7 @@ impl<'a> Renderer<'a> {
             Form::Struct(members) => braced(members.iter().filter_map(|m| self.member(m, block, at))),
             Form::Library(_) => self.braces(of, block, at),
             Form::Union(members) => {
-                let largest = members.iter().max_by_key(|m| self.model.types[m.of].size)?;
+                let largest = self.model.types.of_union(members)?;
                 braced(self.member(largest, block, at).into_iter())
             }
             _ => None,

@@ -124,7 +124,18 @@ impl Renderer<'_> {
         if matches!(class, Class::View { .. }) {
             return Some(format!("{{{}, {}}}", self.names[elements], b.len(self.x)));
         }
-        self.array_of_objects(elements)
+        self.array_of_objects(elements).or_else(|| self.range(elements))
+    }
+
+    /// The elements of a vector as two pointers into a variable of the test, if they have no initializers.
+    fn range(&self, elements: usize) -> Option<String> {
+        let (b, name) = (&self.model.blocks[elements], &self.names[elements]);
+        let of = self.spelled(b.element);
+        let n = b.len(self.x);
+        (!of.is_empty()).then(|| match n {
+            0 => "{}".to_owned(),
+            _ => format!("{{({of} *){name}, ({of} *){name} + {n}}}"),
+        })
     }
 
     fn aggregate(&self, members: &[Member], block: usize, at: usize) -> Option<String> {

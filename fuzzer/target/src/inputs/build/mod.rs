@@ -176,8 +176,8 @@ impl<'a> Builder<'a> {
             Form::Struct(members) => self.place_members(block_builder, of, &members, at, path, way),
             Form::Library(class) => self.place_object(block_builder, &class, at, path, way),
             Form::Union(members) => {
-                // The largest member has all bytes of the others.
-                let largest = members.iter().max_by_key(|m| self.types[m.of].size);
+                // It has all bytes of the others.
+                let largest = self.types.of_union(&members);
                 largest.map_or(Ok(()), |m| self.place(block_builder, m.of, at, &join(path, &m.name), way))
             }
             Form::Array(element, n) => {
