@@ -274,4 +274,21 @@ mod proved {
         let Some((report, text)) = search("grown", "--max-evals 100") else { return };
         assert_eq!(proved(&report, Exception::Overflow), (0, 1), "the product of the 1024th activation: {text}");
     }
+
+    #[test]
+    fn without_a_time_limit_the_solvers_get_three_seconds() {
+        let dir = Dir::new();
+        let solvers = prove::stand_ins(&dir, &[("z3", "sleep 600"), ("cvc5", "sleep 600")]);
+        dir.penfuzz("exceptions")
+            .arg(fixture("mean.c"))
+            .args("-o out --seed 1 -f mean_of_lengths --max-evals 100")
+            .env("PENFUZZ_SOLVERS", &solvers)
+            .exits(0);
+        let report = dir.report("out");
+        let proofs = report.sites.iter().flat_map(|site| &site.branches).filter_map(|branch| branch.proof.as_ref());
+        // Without the time in which a solver waits for a processor.
+        let seconds: f64 = proofs.flat_map(|proof| &proof.answers).map(|answer| answer.seconds).sum();
+        assert!(seconds > 0.5, "they are asked: {seconds} s");
+        assert!(seconds < 3.5, "a goal that they do not decide costs no more: {seconds} s");
+    }
 }

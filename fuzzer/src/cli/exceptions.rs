@@ -62,8 +62,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     fuzz::outcome(&args.fuzz, &done)
 }
 
-/// Time of all solvers if the user gives no time limit.
-const PROOF_TIME: Duration = Duration::from_secs(10);
+/// Time of all solvers for one function if the user gives no time limit. Short, because a goal that the solvers cannot
+/// decide uses all of it, and the search in a small function takes less.
+const PROOF_TIME: Duration = Duration::from_secs(3);
 /// The share of it for one solver and one query.
 const QUERIES: u32 = 3;
 
