@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates tests of the specifications in FPCore files (`penfuzz mutate`), and prints Magneto's table of mutants.
 
-usage: specifications.py SEEDS FILE.fpcore...
+usage: specifications.py SEEDS FILE.fpcore... [-- OPTIONS OF PENFUZZ]
 
 All cores that are straight lines with bounds of each variable are examined at the seeds 1 to SEEDS. Prints a row for each
 class of mutants: all of them, and how many are killed, proved equivalent, below the kill threshold, and left (means over the
@@ -21,9 +21,9 @@ import sys
 from effort import program
 
 
-def examined(file, seed):
+def examined(file, seed, options):
     """What is known of each specification of a file; nothing if it has none."""
-    command = [program(), "mutate", file, "--json", "--seed", str(seed)]
+    command = [program(), "mutate", file, "--json", "--seed", str(seed), *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0 and "no such specification" not in done.stderr:
         sys.exit(done.stderr)
@@ -47,8 +47,9 @@ def row(name, counts, seeds):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    seeds, files = int(sys.argv[1]), sys.argv[2:]
-    runs = [[answer for file in files for answer in examined(file, seed)] for seed in range(1, seeds + 1)]
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    seeds, files, options = int(sys.argv[1]), sys.argv[2:end], sys.argv[end + 1 :]
+    runs = [[answer for file in files for answer in examined(file, seed, options)] for seed in range(1, seeds + 1)]
     classes = collections.defaultdict(collections.Counter)
     for answer in (a for run in runs for a in run):
         for name, counts in [*answer["classes"], ("all", answer["mutants"])]:
@@ -67,6 +68,7 @@ def main():
     answers = [a for run in runs for a in run]
     seconds = [a["seconds"] for a in answers]
     print(f"seconds: mean {statistics.mean(seconds):.2f}, median {statistics.median(seconds):.2f}, most {max(seconds):.2f}")
+    print(f"evaluations: {sum(a['evaluations'] for a in answers) / seeds:.0f}")
     print(f"tests: mean {statistics.mean(len(a['tests']) for a in answers):.1f}")
     for answer in runs[0]:
         if answer["live"]:

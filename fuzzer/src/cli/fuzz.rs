@@ -83,7 +83,7 @@ pub struct Args {
 
     /// Search strategy.
     #[arg(long, value_parser = choices::search(), default_value = "targeted")]
-    search: SearchKind,
+    pub(super) search: SearchKind,
 
     /// Local minimizer of the targeted and paper searches [default: avm; for paper and paper-as-run: powell].
     #[arg(long, value_name = "NAME", value_parser = minimizers())]

@@ -8,10 +8,10 @@ use std::{
 
 use penfuzz_accuracy::{
     fpcore,
-    specification::{self, Specification},
+    specification::{self, Points, Specification},
 };
 use penfuzz_directory::output::{directory, manifest, reports::update, trust::Trusted};
-use penfuzz_engine::saturation::Goals;
+use penfuzz_engine::{saturation::Goals, stages::SearchKind};
 use penfuzz_error::{Error, failed};
 use penfuzz_prove::Limits;
 use penfuzz_questions::code_mutants::{self as mutation, Distances};
@@ -41,7 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     search_time: Duration,
 
-    /// Approximate limit of runs of the search [default: as many as its time allows].
+    /// Approximate limit of runs of the search [default: as many as its time allows]. For a TARGET.fpcore: of evaluations
+    /// for each specification [default: 256 for each mutant].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     search_evals: Option<u64>,
 
@@ -99,6 +100,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     Ok(outcome(args, &done.report, otherwise))
 }
 
+/// How points of a specification are chosen: by the method of the paper (constraints), at random from the box, or at
+/// random with corners.
+fn points(search: SearchKind) -> Points {
+    match search {
+        SearchKind::Paper | SearchKind::PaperAsRun => Points::Constraints,
+        SearchKind::Uniform | SearchKind::Random => Points::Uniform,
+        SearchKind::Targeted | SearchKind::Structured | SearchKind::Havoc => Points::Random,
+    }
+}
+
 /// Accepts the name of a C function.
 fn identifier(text: &str) -> Result<String, String> {
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -118,6 +129,12 @@ fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
         directory::refuse_foreign(dir, &[SPECIFICATIONS])?;
         own::make_directory(dir).map_err(|e| failed(dir, "cannot be created", e))?;
     }
+    let options = specification::Options {
+        seed: args.fuzz.seed,
+        points: points(args.fuzz.search),
+        evaluations: args.search_evals,
+        proves: args.fuzz.proofs.are_wanted(),
+    };
     let mut answers = Vec::new();
     for (name, core) in fpcore::read_all(file)? {
         if wanted.is_some_and(|wanted| wanted != name) {
@@ -125,7 +142,7 @@ fn specifications(args: &Args, file: &Path) -> Result<Outcome, Error> {
         }
         match core.and_then(|core| Specification::of(&core, args.accuracy)) {
             Ok(specification) => {
-                let answer = specification::examine(&specification, args.fuzz.seed);
+                let answer = specification::examine(&specification, options);
                 if let Some(dir) = out {
                     let (file, text) = specification::program(&specification, &answer, args.implementation.as_deref());
                     write(&dir.join(TESTS), &file, &text)?;

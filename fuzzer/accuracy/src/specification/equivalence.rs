@@ -50,7 +50,7 @@ pub fn is_equivalent(specification: &Specification, mutant: &Mutant) -> bool {
 
 /// Returns the box of the points that can kill the mutant. For a larger domain, these lie outside of the domain of the
 /// specification.
-fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains {
+pub fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains {
     let mut domains: Vec<_> = specification.variables.iter().map(|(_, low, high)| (*low, *high)).collect();
     if let Change::Bound(n, low, high) = mutant.change {
         let (own_low, own_high) = domains[n];
@@ -61,35 +61,63 @@ fn tested(specification: &Specification, mutant: &Mutant) -> enclosure::Domains 
 
 /// Returns whether no point of this part can kill the mutant; `None` if the part is too large to decide.
 fn cannot_kill(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Option<bool> {
+    match excess(specification, mutant, part) {
+        Excess::Of(most) if most <= 0.0 => Some(true),
+        Excess::Of(_) => None,
+        Excess::Everywhere => Some(false),
+    }
+}
+
+/// By how much a mutant can differ from the specification beyond what is allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Excess {
+    /// At most by this: no point can kill the mutant if it is not positive. Infinite if there is no bound.
+    Of(f64),
+    /// Every point of the part at which the specification has a value kills the mutant.
+    Everywhere,
+}
+
+/// Returns by how much a mutant can differ at the points of a part.
+pub fn excess(specification: &Specification, mutant: &Mutant, part: &[(f64, f64)]) -> Excess {
+    const NONE: Excess = Excess::Of(0.0);
+    const UNKNOWN: Excess = Excess::Of(f64::INFINITY);
     let names = specification.variables.iter().map(|(name, ..)| name.clone());
     let scope: Vec<_> = names.zip(part.iter().map(|ends| enclosure::between(*ends, BITS))).collect();
     let enclose =
         if let Change::Accuracy(_) = mutant.change { interval::enclose_where_defined } else { interval::enclose };
     let original = enclose(&specification.body, &mut scope.clone(), BITS);
     match (&mutant.change, original) {
-        (Change::Body(body), _) if is_identity(&specification.body, body, &scope) => Some(true),
+        (Change::Body(body), _) if is_identity(&specification.body, body, &scope) => NONE,
         // A point without a value is no test.
-        (_, Err(NoEnclosure::Undefined)) => Some(true),
-        (_, Err(NoEnclosure::Unknown)) => None,
-        (Change::Bound(..), Ok(_)) => Some(false),
+        (_, Err(NoEnclosure::Undefined)) => NONE,
+        (_, Err(NoEnclosure::Unknown)) => UNKNOWN,
+        (Change::Bound(..), Ok(_)) => Excess::Everywhere,
         (Change::Accuracy(i), Ok(value)) => {
             let most = value.greatest_magnitude();
             let more = |magnitude: f64| magnitude * (10_f64.powi(*i) - 1.0);
-            if more(most) * (1.0 + 1e-12) <= OVERLAP {
-                return Some(true);
+            if more(value.least_magnitude()) > OVERLAP {
+                return Excess::Everywhere;
             }
-            if more(value.least_magnitude()) > OVERLAP { Some(false) } else { None }
+            if more(most) * (1.0 + 1e-12) <= OVERLAP {
+                return NONE;
+            }
+            Excess::Of((more(most) - OVERLAP).max(f64::MIN_POSITIVE))
         }
         (Change::Body(body), Ok(_)) => {
             let mut scope: Vec<_> = scope.into_iter().map(|(name, value)| (name, Pair::same(value))).collect();
             let pair = match pair_of(&specification.body, body, &mut scope) {
                 Ok(pair) => pair,
-                Err(lost) => return (lost == NoEnclosure::Undefined).then_some(false),
+                Err(NoEnclosure::Undefined) => return Excess::Everywhere,
+                Err(NoEnclosure::Unknown) => return UNKNOWN,
             };
             let difference = pair.difference.greatest_magnitude();
             let accuracy = specification.accuracy * (1.0 - 1e-12);
             let allowed = accuracy * (pair.original.least_magnitude() + pair.changed.least_magnitude());
-            (difference <= allowed || pair.factor.is_some_and(|f| is_allowed(&f, accuracy))).then_some(true)
+            if pair.factor.is_some_and(|f| is_allowed(&f, accuracy)) {
+                return NONE;
+            }
+            // The comparison, not the difference: it may be rounded to 0.
+            if difference <= allowed { NONE } else { Excess::Of((difference - allowed).max(f64::MIN_POSITIVE)) }
         }
     }
 }

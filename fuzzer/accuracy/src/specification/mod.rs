@@ -4,8 +4,10 @@
 //! A specification is y ∈ f(x)·(1 ± ε) for x in a box; ε is its accuracy. Its mutants are enumerated ([`operators`]). A
 //! test is a point of the box. It kills a mutant if the specification allows none of the y that the mutant allows
 //! there. Values are enclosed by intervals (module `enclosure`), so a kill holds for the real numbers, independent of
-//! rounding. Points are drawn at random; mutants that none of them kills are proved equivalent, if possible.
+//! rounding. Points are drawn at random, or found by interval constraints ([`Points`]); mutants that none of them kills
+//! are proved equivalent, if possible.
 
+mod constraints;
 mod equivalence;
 pub mod operators;
 mod program;
@@ -22,7 +24,10 @@ use self::{
 };
 use crate::fpcore::{Core, Expr, Precision, bounds};
 
-pub use self::program::program;
+pub use self::{
+    program::program,
+    search::{Options, Points},
+};
 
 /// The accuracy of a specification that states none, for results in binary64 (the value of the paper) and in binary32.
 const ACCURACY: f64 = 1e-10;
@@ -195,7 +200,7 @@ pub fn json(answers: &[Answer]) -> String {
 
 /// Generates tests of a specification. Deterministic for a seed.
 #[must_use]
-pub fn examine(specification: &Specification, seed: u64) -> Answer {
+pub fn examine(specification: &Specification, options: Options) -> Answer {
     let all: Vec<Mutant> = operators::mutants(specification);
-    search::search(specification, &all, seed)
+    search::search(specification, &all, options)
 }

@@ -1,11 +1,13 @@
-//! Searches for points that kill mutants of a specification, at random.
+//! Searches for points that kill mutants of a specification.
 
 use std::time::Instant;
 
 use libafl_bolts::rands::{Rand, StdRand};
 
 use super::{
-    Answer, Specification, equivalence,
+    Answer, Specification,
+    constraints::Frontier,
+    equivalence,
     operators::{Change, Mutant},
     suite::{self, Expectation, Kill},
 };
@@ -19,8 +21,8 @@ use crate::{
 const BITS: [u32; 2] = [160, 640];
 /// An accuracy mutant is killed where it allows more than this additional error, in multiples of ε (the paper's value).
 pub(super) const OVERLAP: f64 = 1e3;
-/// Maximum number of random points that are tried for a mutant; a quarter of them are corners of the box.
-const POINTS: usize = 256;
+/// Maximum number of evaluations for a mutant, if their number is not limited.
+const POINTS: u64 = 256;
 
 /// Whether the specification allows the result of a mutant at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,33 +35,48 @@ enum Verdict {
     Undecided,
 }
 
+/// How points are chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Points {
+    /// At random, a quarter of them corners of the box. Not the first: in a corner variables are often equal.
+    #[default]
+    Random,
+    /// At random from the box only: the black box of the paper.
+    Uniform,
+    /// By interval constraints: Algorithm 1 of the paper ([`constraints`](super::constraints)).
+    Constraints,
+}
+
+/// How tests of a specification are generated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The seed of random points.
+    pub seed: u64,
+    /// How points are chosen.
+    pub points: Points,
+    /// The number of evaluations, divided equally among the mutants that live. By default, each mutant has 256 points.
+    /// An evaluation is that of a mutant and the specification, at a point or over a part of the box.
+    pub evaluations: Option<u64>,
+    /// Whether mutants that live are proved equivalent.
+    pub proves: bool,
+}
+
 struct Search<'a> {
     specification: &'a Specification,
+    options: Options,
     rng: StdRand,
     evaluations: u64,
 }
 
 /// Searches for tests that kill as many mutants as possible. Deterministic for a seed.
-pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answer {
+pub fn search(specification: &Specification, all: &[Mutant], options: Options) -> Answer {
     let began = Instant::now();
-    let mut search = Search { specification, rng: StdRand::with_seed(seed), evaluations: 0 };
-    let mut tests: Vec<Vec<f64>> = Vec::new();
+    let mut search = Search { specification, options, rng: StdRand::with_seed(options.seed), evaluations: 0 };
     let mut killed = vec![false; all.len()];
-    for (i, mutant) in all.iter().enumerate() {
-        if killed[i] {
-            continue;
-        }
-        let Some(test) = search.kill(mutant) else { continue };
-        for (other, is_killed) in all.iter().zip(&mut killed).filter(|(_, killed)| !**killed) {
-            *is_killed = search.verdict(other, &test) == Verdict::Invalid;
-        }
-        // This test kills it, whatever `verdict` finds.
-        killed[i] = true;
-        tests.push(test);
-    }
+    let tests = search.rounds(all, &mut killed);
     let evaluations = search.evaluations;
-    let unkillable: Vec<_> =
-        all.iter().zip(&killed).map(|(m, killed)| !killed && equivalence::is_equivalent(specification, m)).collect();
+    let is_unkillable = |m: &Mutant| options.proves && equivalence::is_equivalent(specification, m);
+    let unkillable: Vec<_> = all.iter().zip(&killed).map(|(m, killed)| !killed && is_unkillable(m)).collect();
     let seconds = began.elapsed().as_secs_f64();
     let tests = search.fewest(all, tests);
     let suite = tests.iter().map(|x| search.expectation(all, x)).collect();
@@ -67,12 +84,72 @@ pub fn search(specification: &Specification, all: &[Mutant], seed: u64) -> Answe
 }
 
 impl Search<'_> {
-    /// Searches for a point that kills the mutant.
-    fn kill(&mut self, mutant: &Mutant) -> Option<Vec<f64>> {
-        (0..POINTS).find_map(|n| {
-            let x = self.point(mutant, n % 4 == 0);
-            (self.verdict(mutant, &x) == Verdict::Invalid).then_some(x)
-        })
+    /// Searches for each mutant in turn: once, or until the evaluations are used up. Returns the tests.
+    fn rounds(&mut self, all: &[Mutant], killed: &mut [bool]) -> Vec<Vec<f64>> {
+        let mut frontiers: Vec<Option<Frontier>> = all.iter().map(|_| None).collect();
+        let mut tests = Vec::new();
+        loop {
+            let before = self.evaluations;
+            for i in 0..all.len() {
+                if killed[i] || self.left() == 0 {
+                    continue;
+                }
+                let Some(test) = self.kill(&all[i], &mut frontiers[i], self.share(&killed[i..])) else { continue };
+                for (other, is_killed) in all.iter().zip(killed.iter_mut()).filter(|(_, killed)| !**killed) {
+                    *is_killed = self.left() > 0 && self.verdict(other, &test) == Verdict::Invalid;
+                }
+                // This test kills it, whatever `verdict` finds.
+                killed[i] = true;
+                tests.push(test);
+            }
+            if self.options.evaluations.is_none() || self.left() == 0 || self.evaluations == before {
+                return tests;
+            }
+        }
+    }
+
+    /// The evaluations that are left.
+    fn left(&self) -> u64 {
+        self.options.evaluations.map_or(u64::MAX, |all| all.saturating_sub(self.evaluations))
+    }
+
+    /// The evaluations for the first of these mutants: an equal share of what is left.
+    fn share(&self, killed: &[bool]) -> u64 {
+        let live = killed.iter().filter(|killed| !**killed).count() as u64;
+        if self.options.evaluations.is_some() { (self.left() / live.max(1)).max(1) } else { POINTS }
+    }
+
+    /// Searches for a point that kills the mutant, with about this number of evaluations.
+    fn kill(&mut self, mutant: &Mutant, frontier: &mut Option<Frontier>, share: u64) -> Option<Vec<f64>> {
+        let end = self.evaluations + share;
+        let mut n = 0_u64;
+        while self.evaluations < end {
+            let x = if self.options.points == Points::Constraints {
+                self.solution(mutant, frontier)?
+            } else {
+                self.point(mutant, n % 4 == 3 && self.options.points == Points::Random)
+            };
+            if self.verdict(mutant, &x) == Verdict::Invalid {
+                return Some(x);
+            }
+            n += 1;
+        }
+        None
+    }
+
+    /// Returns the next point of the search by constraints.
+    fn solution(&mut self, mutant: &Mutant, frontier: &mut Option<Frontier>) -> Option<Vec<f64>> {
+        let frontier = frontier.get_or_insert_with(|| Frontier::of(self.specification, mutant));
+        let part = frontier.next(self.specification, mutant);
+        self.evaluations += std::mem::take(&mut frontier.bounded);
+        let x =
+            part?.iter().map(|(low, high)| (low + (high - low) * self.rng.next_float()).clamp(*low, *high)).collect();
+        Some(self.rounded(x))
+    }
+
+    /// Returns a point in the format of the arguments.
+    fn rounded(&self, x: Vec<f64>) -> Vec<f64> {
+        if self.specification.is_single { x.into_iter().map(|x| f64::from(x as f32)).collect() } else { x }
     }
 
     /// Returns a random point, or a random corner of the box; for a larger domain, of the part that was added.
@@ -85,8 +162,8 @@ impl Search<'_> {
             };
             (low + (high - low) * at).clamp(low, high)
         };
-        let x = self.specification.variables.iter().enumerate().map(&mut coordinate);
-        if self.specification.is_single { x.map(|x| f64::from(x as f32)).collect() } else { x.collect() }
+        let x = self.specification.variables.iter().enumerate().map(&mut coordinate).collect();
+        self.rounded(x)
     }
 
     fn is_outside(&self, x: &[f64]) -> bool {
@@ -186,4 +263,56 @@ fn compared(value: &Interval, other: &Interval, accuracy: f64) -> Verdict {
         return Verdict::Undecided;
     }
     Verdict::Valid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::operators, *};
+    use crate::fpcore::parsed;
+
+    /// The mutants of a core whose text begins with `change`, searched with these points and evaluations.
+    fn found(core: &str, change: &str, points: Points, evaluations: Option<u64>) -> Answer {
+        let specification = Specification::of(&parsed(core).expect("a core"), None).expect("a specification");
+        let all: Vec<_> =
+            operators::mutants(&specification).into_iter().filter(|m| m.text.starts_with(change)).collect();
+        assert!(!all.is_empty(), "there are such mutants");
+        search(&specification, &all, Options { seed: 1, points, evaluations, proves: false })
+    }
+
+    /// The constant counts only for x below about 1e-5, and not at 0.
+    const SPIKE: &str = "(FPCore (x) :pre (<= 0 x 1) (+ 1 (exp (* -1000000 x))))";
+
+    #[test]
+    fn constraints_find_a_small_region_that_random_points_miss() {
+        for points in [Points::Random, Points::Uniform] {
+            assert_eq!(found(SPIKE, "-1000000 → ", points, Some(1000)).mutants.killed, 0, "{points:?}");
+        }
+        let answer = found(SPIKE, "-1000000 → ", Points::Constraints, Some(1000));
+        assert_eq!(answer.mutants.killed, answer.mutants.total, "{:?}", answer.live);
+    }
+
+    #[test]
+    fn constraints_end_when_no_part_is_left() {
+        let core = "(FPCore (x) :pre (<= 1 x 2) (* x x))";
+        let answer = found(core, "x → (fabs x)", Points::Constraints, Some(1_000_000));
+        assert_eq!((answer.mutants.killed, answer.tests.len()), (0, 0));
+        assert!(answer.evaluations < 10, "x is positive: {} evaluations", answer.evaluations);
+    }
+
+    #[test]
+    fn the_number_of_evaluations_is_limited() {
+        for points in [Points::Random, Points::Uniform, Points::Constraints] {
+            let answer = found(SPIKE, "", points, Some(300));
+            assert!(answer.evaluations <= 303, "{points:?}: {}", answer.evaluations);
+            assert!(answer.mutants.killed > 20, "{points:?}: {}", answer.mutants.killed);
+        }
+    }
+
+    #[test]
+    fn constraints_kill_by_larger_domains_and_tolerances() {
+        let core = "(FPCore (x) :pre (<= 1 x 1000) (* x x))";
+        for change in ["lower bound", "upper bound", "accuracy times 1e8"] {
+            assert_eq!(found(core, change, Points::Constraints, Some(100)).mutants.killed, 1, "{change}");
+        }
+    }
 }
