@@ -37,6 +37,8 @@
 #include "sites/counters.cc"
 #include "sites/decision.cc"
 #include "sites/division.cc"
+#include "sites/made.cc"
+#include "sites/operands.cc"
 #include "sites/operation.cc"
 #include "sites/moves.cc"
 #include "sites/plan.cc"

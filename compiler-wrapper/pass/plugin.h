@@ -228,6 +228,14 @@ bool hasBlocksOfLabels(const llvm::Function &F);
 llvm::SmallVector<llvm::BasicBlock *, 4> liveSuccessors(llvm::BasicBlock &BB);
 llvm::SmallPtrSet<llvm::BasicBlock *, 16> liveBlocks(llvm::Function &F);
 
+// made.cc: whether only the compiler made this conditional; then it is no site. branchesOfSource: the branches that are
+// those of the source, as bits of pen_site.possible.
+bool isMadeByCompiler(const llvm::BranchInst &Br);
+uint32_t branchesOfSource(const llvm::BranchInst &Br);
+
+// operands.cc: for the branches on operands of `&&` and `||`, the place where the operand begins.
+llvm::DenseMap<const llvm::Instruction *, llvm::DebugLoc> operandsOf(llvm::Function &F);
+
 // decision.cc: decisionsOf finds the decisions of F, before any change of its code; there are none without
 // -fpen-decisions. addDecisions appends their sites, makeDecisions emits their records.
 std::vector<Decision> decisionsOf(llvm::Function &F);

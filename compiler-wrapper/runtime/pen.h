@@ -491,7 +491,8 @@ struct pen_site {
   uint8_t predicate;  /* enum pen_predicate */
   uint8_t operand;    /* enum pen_operand */
   uint8_t width;      /* bits of an integer operand; of an operation those of its floats */
-  uint32_t possible;  /* one bit per branch: 0 if the compiler can exclude the branch */
+  uint32_t possible;  /* one bit per branch: 0 if the compiler can exclude the branch, or only
+                          the compiler made it */
   uint32_t operation; /* enum pen_operation */
   uint32_t assumption; /* of a conditional of PEN_ASSUME: PEN_ASSUMED, and a bit for each branch to the rejection; else
                           0 */

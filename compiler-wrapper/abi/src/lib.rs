@@ -236,7 +236,7 @@ pub struct Site {
     pub operand: u8,
     /// Width of an integer operand in bits; for an operation, the width of its floats.
     pub width: u8,
-    /// One bit per branch: 0 if the compiler can exclude the branch.
+    /// One bit per branch: 0 if the compiler can exclude the branch, or only the compiler made it.
     pub possible: u32,
     /// One of [`operation`].
     pub operation: u32,

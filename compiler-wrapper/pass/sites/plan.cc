@@ -59,6 +59,8 @@ static std::optional<Site> siteAt(Instruction &I) {
   if (auto *Br = dyn_cast<BranchInst>(&I)) {
     if (!Br->isConditional() || isa<Constant>(Br->getCondition()) || Br->getSuccessor(0) == Br->getSuccessor(1))
       return std::nullopt;
+    if (isMadeByCompiler(*Br)) return std::nullopt;
+    S.Possible = branchesOfSource(*Br);
     S.To = {Br->getSuccessor(0), Br->getSuccessor(1)};
     return S;
   }
@@ -267,8 +269,10 @@ void addSite(FunctionPlan &Plan, Site S) {
 // Code that a constant condition excludes has no sites: compilers remove it, and no input reaches it.
 static void findSites(FunctionPlan &Plan) {
   SmallPtrSet<BasicBlock *, 16> Live = liveBlocks(*Plan.F);
+  DenseMap<const Instruction *, DebugLoc> Operands = operandsOf(*Plan.F);
   for (Instruction &I : instructions(*Plan.F))
     if (auto S = Live.contains(I.getParent()) ? siteAt(I) : std::nullopt) {
+      if (auto Own = Operands.find(&I); Own != Operands.end()) S->Where = Own->second;
       addSite(Plan, *S);
       if (S->K != Kind::Switch) addSite(Plan, comparisonSite(*S));
     } else if (auto Operation = Live.contains(I.getParent()) && isInSource(I) ? operationAt(I) : std::nullopt) {

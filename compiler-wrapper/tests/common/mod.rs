@@ -170,6 +170,8 @@ pub struct Loaded {
     pub functions: Vec<String>,
     /// Number of conditionals.
     pub sites: usize,
+    /// For each branch of the source: its function, line and column.
+    pub branches: Vec<(String, u32, u32)>,
     /// `SanCov` guards.
     pub guards: u32,
 }
@@ -201,7 +203,15 @@ impl Loaded {
             // Comparisons have records of their own.
             let is_conditional = |i: &usize| (*tables.sites.add(*i)).kind <= abi::site_kind::SELECT;
             let sites = (0..count).filter(is_conditional).count();
-            Self { functions, sites, guards: tables.n_guards }
+            let branches = (0..count).filter(is_conditional).flat_map(|i| {
+                let site = &*tables.sites.add(i);
+                let function = CStr::from_ptr((*site.function).name).to_string_lossy().into_owned();
+                let is_in_source = |k: &u32| *k >= 32 || site.possible >> k & 1 == 1;
+                let place = (function, site.line, site.column);
+                (0..site.n_branches).filter(is_in_source).map(move |_| place.clone()).collect::<Vec<_>>()
+            });
+            let branches = branches.collect();
+            Self { functions, sites, branches, guards: tables.n_guards }
         }
     }
 }

@@ -157,7 +157,7 @@ impl Goals {
     /// Whether branch `k` of the site is requested.
     fn requests(self, site: &Site, k: usize) -> bool {
         match self {
-            Self::Branches | Self::Decisions | Self::Criteria(_) => site.is_conditional(),
+            Self::Branches | Self::Decisions | Self::Criteria(_) => site.is_conditional() && site.is_in_source(k),
             Self::Boundaries => site.kind == site_kind::COMPARISON && site.possible >> k & 1 == 1,
             Self::Exceptions | Self::InexactToo => {
                 site.kind == site_kind::OPERATION
@@ -210,8 +210,8 @@ impl Scope {
                 scope.requested[b] = goals.requests(site, k) && !site.is_assumption();
                 let is_beside = goals.beside().requests(site, k) && !site.is_assumption();
                 scope.recorded[b] = scope.requested[b] || is_beside;
-                scope.branches[b] =
-                    scope.recorded[b] || goals != Goals::Custom && site.is_conditional() && !site.rejects(k);
+                scope.branches[b] = scope.recorded[b]
+                    || goals != Goals::Custom && site.is_conditional() && site.is_in_source(k) && !site.rejects(k);
             }
             if site.branches().any(|b| scope.branches[b]) {
                 scope.sites.push(i);

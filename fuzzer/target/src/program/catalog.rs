@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::inputs::{self, Described, Sizes};
 
 use super::{
-    Function, Target, globals,
+    Function, Site, Target, globals,
     names::is_of_library,
     select::{Obstacle, obstacle},
     units,
@@ -68,7 +68,7 @@ fn entry(target: &Target, f: &Function) -> Entry {
         file: f.file.clone(),
         source: units::unit_of(f).to_owned(),
         line: f.line,
-        branches: target.sites[f.sites.clone()].iter().filter(|s| s.is_conditional()).map(|s| s.n_branches).sum(),
+        branches: target.sites[f.sites.clone()].iter().map(Site::branches_of_source).sum(),
         is_static: f.is_static,
         inputs,
         initialisers: inputs::initialisers(target, f),

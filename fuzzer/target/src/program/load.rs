@@ -42,7 +42,7 @@ pub struct Site {
     pub width: u8,
     /// For an operation, its name in C syntax; otherwise empty.
     pub name: String,
-    /// Bit per branch: 0 if the compiler can exclude the branch.
+    /// Bit per branch: 0 if the compiler can exclude the branch, or only the compiler made it.
     pub possible: u32,
     /// One of [`abi::operation`].
     pub operation: u32,
@@ -76,6 +76,18 @@ impl Site {
     #[must_use]
     pub const fn is_assumption(&self) -> bool {
         self.assumption != 0
+    }
+
+    /// Is branch `k` one of the source? An exception that no handler catches takes a branch that only the compiler made.
+    #[must_use]
+    pub const fn is_in_source(&self, k: usize) -> bool {
+        k >= 32 || self.possible >> k & 1 == 1
+    }
+
+    /// The number of its branches that are those of the source; 0 if it is no conditional.
+    #[must_use]
+    pub fn branches_of_source(&self) -> usize {
+        if self.is_conditional() { (0..self.n_branches).filter(|k| self.is_in_source(*k)).count() } else { 0 }
     }
 
     /// Does branch `k` lead to the rejection of the evaluation?
