@@ -13,8 +13,13 @@ use crate::{
     },
 };
 
-/// Prefix of the thunks that the pass emits to call a function under test.
-const THUNK: &str = "__pen_call.";
+/// Prefixes of the thunks that the pass emits to call a function under test.
+const THUNKS: [&str; 2] = ["__pen_call.", "__pen_frame."];
+
+/// The symbol of the function that the thunk of this name calls; `None` if it is no thunk.
+fn of_thunk(symbol: &str) -> Option<&str> {
+    THUNKS.iter().find_map(|thunk| symbol.strip_prefix(thunk))
+}
 
 /// Prefixes of the names of the runtime in a target.
 const RUNTIME: [&str; 3] = ["__pen_", "__wrap_", "__sanitizer_cov_"];
@@ -61,7 +66,7 @@ impl Symbols {
             return "outside the target's own code".to_owned();
         }
         // A function that is inlined into its thunk has only the thunk's symbol.
-        let name = self.symbol(offset).map(|n| demangled(n.strip_prefix(THUNK).unwrap_or(n).into()));
+        let name = self.symbol(offset).map(|n| demangled(of_thunk(n).unwrap_or(n).into()));
         match (self.line(offset), name) {
             (Some((file, line)), name) => format!("{} ({file}:{line})", name.as_deref().unwrap_or("?")),
             (None, Some(name)) => name.into_owned(),
@@ -78,14 +83,14 @@ impl Symbols {
     /// Does the offset lie in a thunk?
     #[must_use]
     pub fn is_thunk(&self, offset: u64) -> bool {
-        self.symbol(offset).is_some_and(|n| n.starts_with(THUNK))
+        self.symbol(offset).is_some_and(|n| of_thunk(n).is_some())
     }
 
     /// The function under test that the thunk at this address calls or inlines.
     #[must_use]
     pub fn thunk_of(&self, address: u64) -> Option<String> {
-        let symbol = self.symbol(self.inside(address)?)?.strip_prefix(THUNK)?;
-        Some(demangled(symbol.into()).into_owned())
+        let symbol = self.symbol(self.inside(address)?)?;
+        Some(demangled(of_thunk(symbol)?.into()).into_owned())
     }
 
     /// The functions at a code address, the innermost inlined function first. Empty for code of penfuzz in the target;
