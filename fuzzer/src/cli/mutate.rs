@@ -41,8 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
     search_time: Duration,
 
-    /// Approximate limit of runs of the search [default: as many as its time allows]. For a TARGET.fpcore: of evaluations
-    /// for each specification [default: 256 for each mutant].
+    /// Approximate limit of runs of the search [default: as many as its time allows]. For a TARGET.fpcore: of
+    /// evaluations for each specification [default: 256 for each mutant].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     search_evals: Option<u64>,
 

@@ -78,7 +78,8 @@ impl Site {
         self.assumption != 0
     }
 
-    /// Is branch `k` one of the source? An exception that no handler catches takes a branch that only the compiler made.
+    /// Is branch `k` one of the source? An exception that no handler catches takes a branch that only the compiler
+    /// made.
     #[must_use]
     pub const fn is_in_source(&self, k: usize) -> bool {
         k >= 32 || self.possible >> k & 1 == 1
