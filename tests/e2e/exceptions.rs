@@ -241,7 +241,7 @@ mod proved {
 
     #[test]
     fn the_operations_of_called_functions_are_free_for_the_operands_that_they_get() {
-        let Some((report, text)) = search("mean", "--max-evals 30000") else { return };
+        let Some((report, text)) = search("mean", "--max-evals 30000 --max-time 60s") else { return };
         assert_eq!(proved(&report, Exception::Overflow), (3, 3), "{text}");
         assert!(text.contains("proved impossible: 3 of 3 overflow; "), "{text}");
         let context: Vec<_> = report.proved().map(|proved| proved.proof.within.as_str()).collect();

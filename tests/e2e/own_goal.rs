@@ -79,7 +79,7 @@ fn a_find_is_kept_shown_and_tested() {
     run.expect(run.stdout.contains("formula(0.9999999999999999)"), "the call");
     run.expect(dir.files("out/queue").keys().any(|name| name.starts_with("id:000000")), "the input is kept");
     let test = std::fs::read_to_string(dir.path("out/tests/test_formula.c")).expect("the test");
-    run.expect(test.contains("in1_x = 0.9999999999999999;"), "the emitted test has the argument");
+    run.expect(test.contains("formula(0.9999999999999999)"), "the emitted test has the argument");
     let again = dir.penfuzz("report out").exits(0);
     again.expect(again.stdout.contains("r = 0 for the goal "), "the report shows it again");
 }

@@ -108,7 +108,7 @@ pub fn in_words(site: &Site, outcome: &str, text: &str) -> Option<String> {
     }
 }
 
-/// Splits a text at its only comparison outside of brackets: `Some(None)` if there is none, `None` if there are several.
+/// Splits a text at its only comparison outside of brackets: `Some(None)` if there is none, `None` if there are more.
 #[expect(clippy::option_option, reason = "whether the text can be split, and whether it is a comparison")]
 fn comparison(text: &str) -> Option<Option<(&str, &'static str, &str)>> {
     let mut found = None;
@@ -211,7 +211,8 @@ fn operand(text: &str) -> Option<String> {
         let is_first = i == 0 || words.is_empty() || b"(+-*/%<>=&|^,".contains(&bytes[i - 1]);
         if rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
             let length = word_length(rest);
-            words.push(rest[..length].replace(['.', '+'], "_").replace('-', "_minus_"));
+            let word = rest[..length].strip_suffix(".0").unwrap_or(&rest[..length]);
+            words.push(word.replace(['.', '+'], "_").replace('-', "_minus_"));
             i += length;
             continue;
         }

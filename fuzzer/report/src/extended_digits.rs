@@ -143,14 +143,12 @@ mod tests {
     #[test]
     fn doubles_have_their_shortest_decimals_or_longer_ones() {
         // A double as a number of 64 bits needs at least the digits of the double.
-        for (x, expected) in
-            [(0.5, "5.0e-1"), (1.0, "1.0e0"), (1e22, "1.0e22"), (3.0, "3.0e0"), (123456.0, "1.23456e5")]
-        {
+        for (x, expected) in [(0.5, "5.0e-1"), (1.0, "1.0e0"), (1e22, "1.0e22"), (3.0, "3.0e0"), (12.25, "1.225e1")] {
             let bits = f64::to_bits(x);
             let significand = (bits & ((1 << 52) - 1) | 1 << 52) << 11;
             let text = shortest(significand, (bits >> 52) as i32 - 1023 - 63, false);
             assert_eq!(text, expected);
-            assert_eq!(text.parse::<f64>().unwrap(), x);
+            assert_eq!(text.parse::<f64>().unwrap().to_bits(), bits);
         }
     }
 

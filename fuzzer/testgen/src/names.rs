@@ -39,8 +39,8 @@ impl<'a> Names<'a> {
         Self { report, sources: Sources::of(report), takers, used: BTreeSet::new() }
     }
 
-    /// The last branch, in source order, that no other test takes; if there is none, the last one. It is closest to what
-    /// distinguishes the test.
+    /// The last branch, in source order, that no other test takes; if there is none, the last one. It is closest to
+    /// what distinguishes the test.
     pub fn own_branch(&self, test: &Test) -> Option<BranchIndex> {
         let own = test.covers.iter().filter(|b| self.takers.get(b) == Some(&1)).max();
         own.or_else(|| test.covers.iter().max()).copied()
@@ -144,9 +144,9 @@ mod tests {
         report.tests[2].result = Some(literal::arg("result", "double", Kind::F64, (-0.5f64).to_bits()));
         let mut names = Names::new(&report);
         let all: Vec<_> = report.tests.iter().map(|t| names.of(t, Ending::Return)).collect();
-        let named: Vec<_> = all.iter().map(|title| title.name.as_str()).collect();
+        let given: Vec<_> = all.iter().map(|title| title.name.as_str()).collect();
         let last = "clamp_returns_minus_0_point_5_when_n_is_not_8";
-        assert_eq!(named, ["clamp_when_x_is_below_0_5", "clamp_when_x_is_not_nan", last]);
+        assert_eq!(given, ["clamp_when_x_is_below_0_5", "clamp_when_x_is_not_nan", last]);
         assert_eq!(all[0].reason, "line 5: x < 0.5 is true");
         let crash = Ending::Signal { name: "SIGABRT", must: true };
         assert_eq!(names.of(&Test::default(), crash).name, "clamp_aborts");

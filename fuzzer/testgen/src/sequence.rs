@@ -1,5 +1,7 @@
 //! Sequences of calls as C text: the objects that makers create, and one call after another.
 
+use std::fmt::Write;
+
 use penfuzz_report::{
     arg::{Arg, CallStart, Object, calls_of},
     c_text::{callable, comment, identifier, string},
@@ -262,7 +264,7 @@ fn write(report: &Report, test: &Test, i: usize, called: &CallStart, own: &[Arg]
             let inner = call.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').unwrap_or(rest)).to_owned();
             let inner = inner.trim();
             statement = Some(if outlives(report, test) {
-                variables.push_str(&format!("    alignas({of}) static unsigned char {name}_memory[sizeof({of})];\n"));
+                let _ = writeln!(variables, "    alignas({of}) static unsigned char {name}_memory[sizeof({of})];");
                 format!("{of} &{name} = *::new ((void *){name}_memory) {of}({inner})")
             } else if inner.is_empty() {
                 format!("{of} {name}")

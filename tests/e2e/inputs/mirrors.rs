@@ -23,7 +23,7 @@ fn a_structure_without_a_name() {
     has(&text, ".u = {.d = 2.5}");
     has(&text, "char *in1_words[2] = {in1_words_0, in1_words_1}");
     has(&text, "_Static_assert(sizeof(struct structure_mirror) == 32");
-    has(&text, "\"p->a\", in2_p.a, 0x7");
+    has(&text, "\"p->a\", in2_p.a, 7");
 }
 
 const CLASS: &str = "struct Base { int id; char tag; };
@@ -52,7 +52,7 @@ fn a_class_with_a_base_class_and_bit_fields() {
     has(&text, "struct Node_mirror in1_this = {.id = 7");
     has(&text, ".q = 77");
     has(&text, "static_assert(sizeof(struct Node_mirror) == 32");
-    has(&text, "next.id, 0xc");
+    has(&text, "next.id, 12");
 }
 
 const PACKED: &str = "struct __attribute__((packed)) record { char kind; double value; short n[2]; };

@@ -28,8 +28,8 @@ pub struct Parts {
 /// Functions that run a call in a child process and return how it ended.
 pub const CHILD: &str = concat!(include_str!("../fork.c"), "\n", include_str!("../child.c"));
 
-/// The helpers of a framework: those that all frameworks share, and its own with the macro `PENFUZZ_EXPECT`, which takes
-/// a difference.
+/// The helpers of a framework: those that all frameworks share, and its own with the macro `PENFUZZ_EXPECT`, which
+/// takes a difference.
 macro_rules! helpers {
     ($own:expr, $children:expr) => {
         $crate::formats::support::Helpers {
@@ -51,7 +51,7 @@ pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {
         return out + &not_called(report);
     }
     let support = support::including(format_of(report), report.ulp, cases);
-    let _ = write!(out, "{}{support}{}\n", parts.includes, constants(cases));
+    let _ = writeln!(out, "{}{support}{}", parts.includes, constants(cases));
     let tests: Vec<_> = cases.iter().map(|case| (parts.test)(report, case)).collect();
     out.push_str(&tests.join("\n"));
     out.push_str(&(parts.main)(report, cases));

@@ -116,7 +116,7 @@ impl<'a> Renderer<'a> {
             let own = format!("in{}{}_{}", prefix(owner), i + 1, identifier(&p.name));
             let mut arg = self.argument(*of, frame, *at, &own);
             arg.name.clone_from(&p.name);
-            arg.callbacks = self.callbacks(&p.name);
+            arg.callbacks = self.callbacks(function, &p.name, owner);
             if arg.type_name.is_empty() {
                 arg.type_name.clone_from(&p.type_name);
             }
@@ -162,9 +162,14 @@ impl<'a> Renderer<'a> {
             || sequence.handles.iter().any(|h| h.out == Some(block))
     }
 
-    /// The results of the callbacks that are reachable from a parameter, by the number of the stub.
-    fn callbacks(&self, parameter: &str) -> Vec<(usize, String)> {
-        let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| root(&s.path) == parameter);
+    /// The results of the callbacks that are reachable from a parameter of a call, by the number of the stub.
+    fn callbacks(&self, function: &Function, parameter: &str, owner: Owner) -> Vec<(usize, String)> {
+        let own = |path| match owner {
+            Owner::Constructor(_) => of_constructor(function, path),
+            Owner::Shared | Owner::Step(_) => Some(path),
+        };
+        let is_reached = |path| own(path).is_some_and(|path| root(path) == parameter);
+        let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| is_reached(s.path.as_str()));
         stubs.filter_map(|(i, s)| s.slot.map(|slot| (i, plain(slot.kind, slot.get(self.x))))).collect()
     }
 
@@ -414,10 +419,7 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
         (Owner::Constructor(m), Some(sequence)) => sequence.constructors.get(m),
         _ => None,
     };
-    let own = maker.and_then(|call| {
-        let name = call.f.name.rsplit("::").next().unwrap_or(&call.f.name);
-        Some((call, path.trim_start_matches('*').strip_prefix(name)?.strip_prefix('.')?))
-    });
+    let own = maker.and_then(|call| Some((call, of_constructor(&call.f, path)?)));
     // An object made by a maker is named after the parameter that it is passed to.
     let (f, prefix, path) = match own {
         Some((call, path)) => (&*call.f, prefix(owner), path),
@@ -428,6 +430,12 @@ fn named(function: &Function, model: &Model, path: &str, owner: Owner) -> String
     let rest = path.replace("->", "_").replace("()", "").replace(['.', '['], "_").replace(']', "");
     let name = rest.trim_start_matches('*');
     format!("in{prefix}{number}_{}{}", identifier(name), "_0".repeat(rest.len() - name.len()))
+}
+
+/// The path from a parameter of a constructor, if the path begins at one.
+fn of_constructor<'a>(constructor: &Function, path: &'a str) -> Option<&'a str> {
+    let name = constructor.name.rsplit("::").next().unwrap_or(&constructor.name);
+    path.trim_start_matches('*').strip_prefix(name)?.strip_prefix('.')
 }
 
 /// The part of a variable name that distinguishes the calls: `2_` in the second call.
