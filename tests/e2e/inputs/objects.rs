@@ -82,7 +82,7 @@ fn a_vector_that_grows_is_checked_afterwards() {
         "_Z3addRSt6vectorIiSaIiEEi",
     );
     has(&text, "v.size()\", in1_v.size(), 5ULL");
-    has(&text, "\"v[0]\", in1_v[0], 0x9");
+    has(&text, "\"v[0]\", in1_v[0], 9");
 }
 
 #[test]
