@@ -12,6 +12,9 @@ use super::{Options, Proofs, RunOptions, run};
 /// Time for the models of solvers: to run them, and to search from them.
 const TIME: Duration = Duration::from_secs(1);
 
+/// The time that models get in any case: the solvers may have used all of the campaign's.
+const LEAST_TIME: Duration = Duration::from_millis(500);
+
 /// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
 /// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do
 /// not have. Returns one message for each branch that is proved unreachable and yet was taken.
@@ -32,8 +35,8 @@ pub fn try_inputs(
     report: &mut Report,
     hints: Vec<Vec<u8>>,
 ) -> Result<Vec<String>, Error> {
-    let time = deadline::left().map_or(TIME, |left| left.min(TIME));
-    if hints.is_empty() || interrupts::requested() || time.is_zero() {
+    let time = deadline::left().map_or(TIME, |left| left.clamp(LEAST_TIME, TIME));
+    if hints.is_empty() || interrupts::requested() {
         return Ok(Vec::new());
     }
     let run_options = RunOptions {
