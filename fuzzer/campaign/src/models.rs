@@ -13,7 +13,7 @@ use super::{Options, Proofs, RunOptions, run};
 const TIME: Duration = Duration::from_secs(1);
 
 /// The time that models get in any case: the solvers may have used all of the campaign's.
-const LEAST_TIME: Duration = Duration::from_millis(500);
+const LEAST_TIME: Duration = Duration::from_millis(900);
 
 /// Runs the models in `report` as inputs of the campaign in `dir`, whose options are given, and searches from them for
 /// a short time. `report` becomes that of the continued campaign with the proofs so far, which the files in `dir` do
