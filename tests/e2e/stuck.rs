@@ -86,7 +86,6 @@ fn a_campaign_goes_on_from_the_model_of_a_solver() {
 }
 
 #[test]
-#[ignore = "nightly"]
 fn a_farm_tries_the_models_of_solvers_at_its_end() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();

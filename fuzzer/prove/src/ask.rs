@@ -44,7 +44,8 @@ impl Panel<'_> {
         proof.verdict = verdict(sat.is_some(), unsat, proof.free.is_empty());
         if let Some(solver) = sat.filter(|_| unsat == 0 && !query.slice.arguments.is_empty()) {
             write(file, &query.with_values())?;
-            proof.model = self.budget.values(solver, file).map(|v| evidence::values_of(&v)).unwrap_or_default();
+            let values = proof.answers.last().and_then(|answer| self.budget.values(solver, file, answer));
+            proof.model = values.map(|v| evidence::values_of(&v)).unwrap_or_default();
         }
         Ok(())
     }

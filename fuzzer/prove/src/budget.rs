@@ -10,6 +10,9 @@ use super::{
     solver::{Answer, Solver},
 };
 
+/// The time for the values of a model, in addition to twice that of the answer.
+const VALUES: Duration = Duration::from_millis(200);
+
 /// The remaining time of all solvers. Time in which a solver waits for a processor does not count, and neither does the
 /// time of the translation.
 #[derive(Debug)]
@@ -61,9 +64,11 @@ impl Budget {
         Some((answer, shown))
     }
 
-    /// What a solver prints for a query that also requests values (`get-value`). This time does not count.
+    /// What a solver prints for a query that also requests values (`get-value`), within twice the time in which it has
+    /// answered the query. This time does not count.
     #[must_use]
-    pub fn values(&self, solver: &Solver, file: &Path) -> Option<String> {
-        solver.values(file, self.each)
+    pub fn values(&self, solver: &Solver, file: &Path, answer: &proof::Answer) -> Option<String> {
+        let time = Duration::from_secs_f64(2.0 * answer.seconds) + VALUES;
+        solver.values_past_deadline(file, time.min(self.each))
     }
 }

@@ -154,12 +154,12 @@ impl Examiner<'_> {
         let Some(slice) = translation.lines_for(any_of(violated), held) else { return Ok(None) };
         let query = Query { slice: &slice, rounding: self.rounding };
         write(self.file, &query.text())?;
-        let Some((answer, _)) = self.budget.ask(solver, self.file, part) else { return Ok(None) };
+        let Some((answer, shown)) = self.budget.ask(solver, self.file, part) else { return Ok(None) };
         if answer != Answer::Sat {
             return Ok(Some((answer, Vec::new())));
         }
         write(self.file, &query.with_values_of(&violated.join(" ")))?;
-        let values = self.budget.values(solver, self.file).unwrap_or_default();
+        let values = self.budget.values(solver, self.file, &shown).unwrap_or_default();
         Ok(Some((answer, true_in(&values))))
     }
 

@@ -48,10 +48,22 @@ pub fn run(command: Command, limit: Duration) -> io::Result<Ended> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_unless(mut command: Command, limit: Duration, stop: &AtomicBool) -> io::Result<Ended> {
+pub fn run_unless(command: Command, limit: Duration, stop: &AtomicBool) -> io::Result<Ended> {
+    printed(command, limit, &|| stop.load(Ordering::Relaxed) || deadline::is_past())
+}
+
+/// As [`run`], but the command is not killed at the deadline of this process.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_past_deadline(command: Command, limit: Duration) -> io::Result<Ended> {
+    printed(command, limit, &|| false)
+}
+
+fn printed(mut command: Command, limit: Duration, is_stopped: &dyn Fn() -> bool) -> io::Result<Ended> {
     let mut output = tempfile::tempfile()?;
     command.stdout(output.try_clone()?);
-    let (status, seconds) = within(command, limit, OUTPUT, stop)?;
+    let (status, seconds) = within(command, limit, OUTPUT, is_stopped)?;
     Ok(Ended { text: text_of(&mut output)?, status, seconds })
 }
 
@@ -59,7 +71,7 @@ pub fn run_unless(mut command: Command, limit: Duration, stop: &AtomicBool) -> i
 #[must_use]
 pub fn compiles(mut command: Command, limit: Duration) -> bool {
     command.stdout(Stdio::null());
-    within(command, limit, FILE, &AtomicBool::new(false))
+    within(command, limit, FILE, &deadline::is_past)
         .is_ok_and(|(status, _)| status.is_some_and(|status| status.success()))
 }
 
@@ -69,7 +81,7 @@ fn within(
     mut command: Command,
     limit: Duration,
     bytes: u64,
-    stop: &AtomicBool,
+    is_stopped: &dyn Fn() -> bool,
 ) -> io::Result<(Option<ExitStatus>, f64)> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let parent = std::process::id();
@@ -80,8 +92,7 @@ fn within(
     let (mut is_killed, mut waited) = (false, Duration::ZERO);
     let ended = wait_with(pid, || {
         waited = time_in_queue(pid).max(waited);
-        let is_stopped = stop.load(Ordering::Relaxed) || interrupts::requested() || deadline::is_past();
-        let is_over = began.elapsed() >= limit + waited || is_stopped;
+        let is_over = began.elapsed() >= limit + waited || interrupts::requested() || is_stopped();
         if !is_killed && is_over {
             // Kills the whole group, since a solver may be a script that starts another program. SAFETY: kill accesses
             // no memory.

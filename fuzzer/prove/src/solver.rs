@@ -107,20 +107,35 @@ impl Solver {
     /// What the solver prints after `sat` for a query that also requests values; `None` if it fails or finds no model.
     #[must_use]
     pub fn values(&self, file: &Path, limit: Duration) -> Option<String> {
-        let ended = self.call(file, limit, &AtomicBool::new(false)).ok()?;
-        let values = ended.text.trim_start().strip_prefix("sat")?;
-        ended.status?.success().then(|| values.to_owned())
+        after_sat(&self.call(file, limit, &AtomicBool::new(false)).ok()?)
+    }
+
+    /// As [`Solver::values`], but not ended at the deadline of this process: an answer without its values cannot be
+    /// tried as an input.
+    #[must_use]
+    pub fn values_past_deadline(&self, file: &Path, limit: Duration) -> Option<String> {
+        after_sat(&run::run_past_deadline(self.command(file), limit).ok()?)
     }
 
     fn call(&self, file: &Path, limit: Duration, stop: &AtomicBool) -> std::io::Result<Ended> {
+        run::run_unless(self.command(file), limit, stop)
+    }
+
+    fn command(&self, file: &Path) -> Command {
         let mut command = Command::new(&self.path);
         command.arg(file);
         if self.name == "cvc5" {
             // cvc5 1.0 reads the format of x87 only with this option.
             command.arg("--fp-exp");
         }
-        run::run_unless(command, limit, stop)
+        command
     }
+}
+
+/// What a solver printed after `sat`.
+fn after_sat(ended: &Ended) -> Option<String> {
+    let values = ended.text.trim_start().strip_prefix("sat")?;
+    ended.status?.success().then(|| values.to_owned())
 }
 
 /// The installed solvers.
