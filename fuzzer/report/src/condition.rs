@@ -12,7 +12,7 @@ const LONGEST_OPERAND: usize = 32;
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
 /// The text of the condition at a site: one operand of `&&` and `||`, or the argument of `switch`. `source` is the text
-/// of the site's file. `None` if the text cannot be told apart from its surroundings, for example in a macro.
+/// of the site's file. `None` if the file does not have it as such, for example because a macro expands to it.
 #[must_use]
 pub fn text<'a>(site: &Site, source: &'a str) -> Option<&'a str> {
     let line = source.split_inclusive('\n').nth((site.line as usize).checked_sub(1)?)?;
