@@ -250,7 +250,7 @@ mod proved {
 
     #[test]
     fn a_function_whose_exceptions_are_all_impossible_is_proved_free() {
-        let Some((report, text)) = search("mean_of_lengths", "--max-evals 30000 --max-time 60s") else { return };
+        let Some((report, text)) = search("mean_of_lengths", "--max-evals 30000 --max-time 120s") else { return };
         assert_eq!(report.verdict, Some(ExceptionVerdict::FreeProved), "{text}");
         let operations = report.operations.expect("counts of operations");
         assert_eq!((operations.total, operations.found, operations.proved_free, operations.open), (5, 0, 5, 0));

@@ -89,7 +89,7 @@ fn a_campaign_goes_on_from_the_model_of_a_solver() {
 fn a_farm_tries_the_models_of_solvers_at_its_end() {
     let Some(solvers) = solvers() else { return };
     let dir = Dir::new();
-    dir.fuzz(fixture("unreachable.c"), "-f scrambled --cores 0-1 --max-time 2s")
+    dir.fuzz(fixture("unreachable.c"), "-f scrambled --cores 0-1 --max-time 6s")
         .env("PENFUZZ_SOLVERS", &solvers)
         .exits(0);
     let report = dir.report("out");
