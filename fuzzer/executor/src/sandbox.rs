@@ -142,10 +142,13 @@ fn mark(file: RawFd, is_ours: bool) {
     }
 }
 
-/// Returns the open descriptors; empty if /proc is missing.
+/// Returns the open descriptors below [`FILES`]. Reading the directory takes a descriptor; if the process may not open
+/// another one, each number is tried.
 fn open_files() -> BTreeSet<RawFd> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return BTreeSet::new() };
-    let listed: Vec<RawFd> = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let listed: Vec<RawFd> = match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect(),
+        Err(_) => (0..FILES as RawFd).collect(),
+    };
     // The descriptor of the directory listing itself is closed by now.
     // SAFETY: only checks whether the descriptor is open.
     listed.into_iter().filter(|f| unsafe { libc::fcntl(*f, libc::F_GETFD) } >= 0).collect()

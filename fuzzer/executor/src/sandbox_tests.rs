@@ -49,3 +49,24 @@ fn filter_key_is_cleared_from_registers() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(libc::WTERMSIG(status), libc::SIGSYS, "status {status:#x}: the number was left in its register");
 }
+
+#[test]
+fn descriptors_are_listed_although_no_other_one_can_be_opened() {
+    let in_child = || {
+        let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a system call on a local variable.
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+        std::fs::File::open("/").is_err() && open_files().contains(&libc::STDERR_FILENO)
+    };
+    // SAFETY: the child only reads a directory and makes system calls.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "the system has room for a process");
+    if child == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(!in_child())) };
+    }
+    let mut status = 0;
+    // SAFETY: the child of this test.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
