@@ -109,8 +109,14 @@ impl Dir {
         Penfuzz { dir: self, command }
     }
 
-    /// Prepares a run of penfuzz on a target, with the output in `out`.
+    /// Prepares a run of penfuzz on a target, with the output in `out`. The emitted tests are not compiled, which takes
+    /// longer than most campaigns.
     pub fn fuzz(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
+        self.fuzz_and_check(target, arguments).args("--no-check-tests")
+    }
+
+    /// As [`Dir::fuzz`], and the emitted tests are compiled and run.
+    pub fn fuzz_and_check(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
         self.penfuzz("").arg(target).args("-o out").args(arguments)
     }
 

@@ -62,6 +62,8 @@ impl Member {
             kind: literal::kind_name(self.kind).to_owned(),
             is_global: false,
             is_filled_in: true,
+            bits: 0,
+            only_if_changed: false,
         }
     }
 

@@ -51,6 +51,7 @@ pub fn try_inputs(
         hints,
         patience: None,
         proofs: Proofs::Off,
+        check_tests: false,
         ..options.run.clone()
     };
     let mut after = run(&Options { run: run_options, ..options.clone() })?.report;

@@ -76,6 +76,8 @@ pub struct RunOptions {
     pub patience: Option<Duration>,
     /// When solvers run on the branches that no input takes.
     pub proofs: Proofs,
+    /// Compile and run the emitted tests at the end.
+    pub check_tests: bool,
 }
 
 impl Default for RunOptions {
@@ -101,6 +103,7 @@ impl Default for RunOptions {
             hints: Vec::new(),
             patience: None,
             proofs: Proofs::Off,
+            check_tests: false,
         }
     }
 }

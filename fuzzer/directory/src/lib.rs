@@ -6,6 +6,7 @@
 //! | [`replay`] | inputs evaluated again, each in a process of its own |
 //! | [`shrink`] | few tests with simple arguments |
 //! | [`rendering`] | inputs and results as the report shows them |
+//! | [`test_check`] | the emitted tests, compiled and run |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -13,3 +14,4 @@ pub mod output;
 pub mod rendering;
 pub mod replay;
 pub mod shrink;
+pub mod test_check;

@@ -56,7 +56,7 @@ fn descriptors_are_listed_although_no_other_one_can_be_opened() {
         let limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: a system call on a local variable.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
-        std::fs::File::open("/").is_err() && open_files().contains(&libc::STDERR_FILENO)
+        File::open("/").is_err() && open_files().contains(&libc::STDERR_FILENO)
     };
     // SAFETY: the child only reads a directory and makes system calls.
     let child = unsafe { libc::fork() };

@@ -19,7 +19,6 @@ pub mod models;
 pub mod mutants;
 mod prover;
 mod recorded;
-mod run;
 pub mod slice;
 pub mod solver;
 pub mod stated;

@@ -12,7 +12,7 @@ use std::{
 
 use penfuzz_report::proof;
 
-use super::run::{self, Ended};
+use penfuzz_system::process::run::{self, Ended};
 
 /// The supported solvers, in the order in which they are run.
 const NAMES: [&str; 3] = ["bitwuzla", "z3", "cvc5"];

@@ -20,7 +20,9 @@ use penfuzz_cc::Compile;
 use penfuzz_error::{Error, failed};
 use penfuzz_system::{files::foreign, process::interrupts};
 
-use super::{run, slice::Translation, world::World};
+use penfuzz_system::process::run;
+
+use super::{slice::Translation, world::World};
 
 /// Environment variables that the pass reads.
 const DIRECTORY: &str = "PEN_PROOFS";

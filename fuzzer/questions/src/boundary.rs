@@ -443,6 +443,7 @@ fn add(
         atomic::write(&dir.join(&test.file), &bytes).map_err(Error::from_source)?;
         report.tests.push(test);
     }
+    results::expect_changed(report.tests.iter_mut());
     report.test_program = Some(penfuzz_testgen::commands(report));
     Ok(())
 }

@@ -147,6 +147,12 @@ pub struct Place {
     /// `expression` is the suffix after the structure.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_filled_in: bool,
+    /// Number of bits of a bit-field; 0 for other values.
+    #[serde(default, skip_serializing_if = "super::model::is_zero")]
+    pub bits: usize,
+    /// One of many values, which this call has not changed: it is expected only if another test changes it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub only_if_changed: bool,
 }
 
 /// [`Arg::type_name`] of an entry that holds the rounding mode of a call. No C type has this name.

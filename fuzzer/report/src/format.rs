@@ -70,7 +70,8 @@ pub fn p_value(p: Option<f64>) -> String {
 /// A count with its noun, whose plural ends in `s`: `1 function`, `2 functions`.
 #[must_use]
 pub fn plural(n: usize, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+    let ending = if word.ends_with("ch") { "es" } else { "s" };
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}{ending}") }
 }
 
 /// Escapes text for XML, and for HTML that is also XML, in an element or between double quotes. XML allows no control

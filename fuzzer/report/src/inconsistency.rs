@@ -24,6 +24,7 @@ fn counts(report: &Report) -> Option<String> {
         ("covered_by_crash_only", b.covered_by_crash_only),
         ("depends_on_earlier_calls", b.depends_on_earlier_calls),
         ("depends_on_uninitialized", b.depends_on_uninitialized),
+        ("without_test", b.without_test),
         ("saturated", b.saturated),
         ("given_up", b.given_up),
         ("proved_unreachable", b.proved_unreachable),

@@ -136,6 +136,7 @@ fn remark(branch: &Branch) -> Option<&'static str> {
         Status::CoveredByCrash => Some("only by inputs that crash"),
         Status::DependsOnEarlierCalls => Some("depends on earlier calls"),
         Status::DependsOnUninitialized => Some("depends on uninitialized memory"),
+        Status::WithoutTest => Some("its test does not build or fails"),
         _ => None,
     }
 }

@@ -52,6 +52,7 @@ pub mod sources;
 pub mod summary;
 pub mod svg;
 mod terminal;
+pub mod test_check;
 pub mod test_format;
 mod uncovered;
 pub mod words;

@@ -17,6 +17,7 @@ use super::{
     mutation::Mutation,
     proof::{Code, Proof},
     requirements::Requirement,
+    test_check::{FailedTest, TestCheck},
 };
 use crate::test_format::TestFormat;
 
@@ -73,6 +74,10 @@ pub struct Report {
     pub without_source: bool,
     /// Branch counts.
     pub branches: Branches,
+    /// If the function has no branches: the number of branches of the functions that it calls, which `--scope calls`
+    /// would make goals.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub branches_of_calls: usize,
     /// Calls of the representing function.
     pub evaluations: u64,
     /// Wall time of the search in seconds, over all resumed parts.
@@ -163,6 +168,12 @@ pub struct Report {
     /// Number of tests that were not repeated in a fresh process, because the system had none to spare.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unconfirmed_tests: usize,
+    /// What each compiler made of the emitted tests; empty if they were not compiled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub test_checks: Vec<TestCheck>,
+    /// Tests that do not build, or fail outside of the campaign. They are not emitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_tests: Vec<FailedTest>,
     /// The function may read the floating-point exception flags, or change the environment of later computations. Each
     /// call begins with all flags clear.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -289,7 +300,7 @@ pub struct TestProgram {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(super) fn is_zero(n: &usize) -> bool {
+pub(crate) fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
@@ -321,6 +332,10 @@ pub struct Branches {
     /// not with others; not counted in `covered`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depends_on_uninitialized: usize,
+    /// Taken by an input whose emitted test does not build or fails ([`Report::failed_tests`]); not counted in
+    /// `covered`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_test: usize,
     /// Covered, and every descendant is covered or given up: `CoverMe`, Def. 3.2.
     pub saturated: usize,
     /// Not covered although their search budget is spent, without those that depend on earlier calls or on
@@ -425,7 +440,11 @@ impl Branch {
     pub fn is_open(&self) -> bool {
         matches!(
             self.status,
-            Status::GivenUp | Status::Uncovered | Status::DependsOnEarlierCalls | Status::DependsOnUninitialized
+            Status::GivenUp
+                | Status::Uncovered
+                | Status::DependsOnEarlierCalls
+                | Status::DependsOnUninitialized
+                | Status::WithoutTest
         )
     }
 }
@@ -459,6 +478,8 @@ pub enum Status {
     DependsOnEarlierCalls,
     /// Taken only with some contents of uninitialized memory: the function reads a variable that it has not written.
     DependsOnUninitialized,
+    /// Taken by an input, but the emitted test with this input does not build or fails.
+    WithoutTest,
     /// Two solvers proved that no execution takes it.
     ProvedUnreachable,
 }
@@ -549,13 +570,17 @@ pub struct Finding {
     /// replayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_fresh_process: Option<bool>,
+    /// For a crash that does not occur in the emitted tests: what happened there instead. Then no test expects it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_test_program: Option<String>,
 }
 
 impl Finding {
-    /// A remark for people if the crash did not occur in a fresh process; `None` if it did, or if that is not known.
+    /// A remark for people if the crash did not occur in a fresh process or in the emitted tests; `None` if it did, or
+    /// if that is not known.
     #[must_use]
-    pub fn dependence(&self) -> Option<&'static str> {
-        (self.in_fresh_process == Some(false))
-            .then_some("depends on earlier calls: it does not occur in a fresh process")
+    pub fn dependence(&self) -> Option<&str> {
+        let depends = "depends on earlier calls: it does not occur in a fresh process";
+        (self.in_fresh_process == Some(false)).then_some(depends).or(self.in_test_program.as_deref())
     }
 }

@@ -13,7 +13,7 @@ use super::{
     model::{Report, Test},
     requirements,
     sources::Sources,
-    terminal,
+    terminal, test_check,
     uncovered::{closest_first, explain, left, legend},
     words::Words,
 };
@@ -58,6 +58,7 @@ pub fn text(report: &Report, dir: &Path) -> String {
     }
     terminal::list_faults(report, &mut out);
     list_tests(report, &mut out);
+    test_check::list(report, &mut out);
     list_uncovered(report, &mut out);
     list_files(report, dir, &mut out);
     out
@@ -70,6 +71,7 @@ fn headline(report: &Report) -> String {
     let left = left(b, &Words::of(report.goals)).map_or(String::new(), |left| format!("; {left}"));
     let proved = b.proved_unreachable;
     let figure = match proved {
+        _ if b.total == 0 => without_branches(report),
         0 => format!("{} of {} branches covered ({})", b.covered, b.total, percent(b.covered, b.total)),
         _ => format!(
             "{} of {} reachable branches covered ({}), {proved} proved unreachable",
@@ -79,6 +81,17 @@ fn headline(report: &Report) -> String {
         ),
     };
     format!("{} ({}): {figure}{left}\n", report.function, report.target) + &terminal::effort(report, true)
+}
+
+/// The figure of a function without branches.
+fn without_branches(report: &Report) -> String {
+    match report.branches_of_calls {
+        0 => "no branches".to_owned(),
+        n => format!(
+            "no branches of its own; --scope calls counts {} of the functions that it calls",
+            plural(n, "branch")
+        ),
+    }
 }
 
 /// Writes the arrays, strings and objects that the function gets, and how their sizes are known.

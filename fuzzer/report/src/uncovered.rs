@@ -35,13 +35,18 @@ pub(super) fn left(branches: &Branches, words: &Words) -> Option<String> {
         let n = branches.depends_on_uninitialized;
         format!("{n} {} on uninitialized memory", if n == 1 { "depends" } else { "depend" })
     });
-    let parts: Vec<_> =
-        crash.into_iter().chain(depend).chain(uninitialized).chain(not_taken(branches, words)).collect();
+    let without_test =
+        (branches.without_test > 0).then(|| format!("{} without a test that passes", branches.without_test));
+    let apart = crash.into_iter().chain(depend).chain(uninitialized).chain(without_test);
+    let parts: Vec<_> = apart.chain(not_taken(branches, words)).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn not_taken(branches: &Branches, words: &Words) -> Option<String> {
-    let apart = branches.covered_by_crash_only + branches.depends_on_earlier_calls + branches.depends_on_uninitialized;
+    let apart = branches.covered_by_crash_only
+        + branches.depends_on_earlier_calls
+        + branches.depends_on_uninitialized
+        + branches.without_test;
     let left = branches.reachable().saturating_sub(branches.covered + apart);
     let given_up = branches.given_up.min(left);
     let what = match (left, given_up) {
@@ -94,6 +99,9 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
     if branch.status == Status::DependsOnUninitialized {
         return format!("depends on uninitialized memory, {} evaluations", count(branch.evaluations));
     }
+    if branch.status == Status::WithoutTest {
+        return "covered in the campaign, but its test does not build or fails".to_owned();
+    }
     if site.kind == "comparison" && branch.best_distance.is_some() {
         return nearest(report, site, branch);
     }
@@ -114,19 +122,25 @@ pub(super) fn explain(report: &Report, site: &Site, branch: &Branch) -> String {
             None => "never reached".to_owned(),
         },
     };
-    format!("{closest}, {}{}", spent(branch), solver_result(branch))
+    format!("{closest}, {}{}", spent(branch), solver_result(report, site, branch))
 }
 
 /// Maximum number of reasons that are shown why a branch is not proved unreachable.
 const SHOWN_REASONS: usize = 2;
 
 /// The solvers' result for an open branch: `, not proved: loop at line 12`.
-fn solver_result(branch: &Branch) -> String {
+fn solver_result(report: &Report, site: &Site, branch: &Branch) -> String {
     let Some(proof) = &branch.proof else { return String::new() };
     match proof.verdict {
         Verdict::Proved | Verdict::ProvedByExhaustion | Verdict::NotTranslated => String::new(),
         Verdict::ProvedByOne => ", proved unreachable by one solver only".to_owned(),
-        Verdict::Satisfiable => ", a solver has a model".to_owned(),
+        Verdict::Satisfiable if site.function != report.function => {
+            format!(", possible for some arguments of {}, which the calls from here need not pass", site.function)
+        }
+        Verdict::Satisfiable if proof.model.is_empty() => {
+            ", a solver says that an input exists, but not which".to_owned()
+        }
+        Verdict::Satisfiable => ", a solver has an input for it, which does not take it when it is run".to_owned(),
         Verdict::SatisfiableIfFree => {
             let shown: Vec<_> = proof.free.iter().take(SHOWN_REASONS).map(String::as_str).collect();
             let more = if proof.free.len() > SHOWN_REASONS { ", …" } else { "" };

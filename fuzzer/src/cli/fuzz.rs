@@ -131,6 +131,10 @@ pub struct Args {
     #[command(flatten)]
     pub(super) proofs: ProofArgs,
 
+    /// Do not compile and run the emitted tests at the end.
+    #[arg(long)]
+    pub(super) no_check_tests: bool,
+
     #[command(flatten)]
     pub(super) ci: CiArgs,
 
@@ -177,6 +181,7 @@ impl Args {
             quiet: self.quiet,
             farm: self.farm.to_options(),
             proofs: self.proofs.to_options(goals),
+            check_tests: !self.no_check_tests,
             ..RunOptions::default()
         })
     }

@@ -228,6 +228,7 @@ fn totals(rows: &[Row]) -> Totals {
         t.branches.covered_by_crash_only += row.branches.covered_by_crash_only;
         t.branches.depends_on_earlier_calls += row.branches.depends_on_earlier_calls;
         t.branches.depends_on_uninitialized += row.branches.depends_on_uninitialized;
+        t.branches.without_test += row.branches.without_test;
         t.branches.saturated += row.branches.saturated;
         t.branches.given_up += row.branches.given_up;
         t.branches.proved_unreachable += row.branches.proved_unreachable;

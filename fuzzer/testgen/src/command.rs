@@ -21,7 +21,9 @@ use super::{
 };
 
 /// Directory and purpose of a build command.
-struct Build {
+struct Build<'a> {
+    /// The program that compiles and links, as a shell word.
+    compiler: &'a str,
     /// The directory of the program's text, with a final `/`.
     directory: String,
     /// The path of the program to build. Object files are next to it, and their names begin with its name.
@@ -30,35 +32,45 @@ struct Build {
     coverage: bool,
 }
 
+/// The compiler of the commands for users.
+const GCC: &str = "gcc";
+
 /// The command `gcc … && ./test_f && gcov …`, for the directory of the program.
 pub(super) fn command_line(report: &Report) -> String {
     let out = stem(report);
     let run = format!("./{out} && {}", gcov(report));
-    format!("{} && {run}", Build { directory: String::new(), out, coverage: true }.command(report))
+    format!("{} && {run}", Build { compiler: GCC, directory: String::new(), out, coverage: true }.command(report))
 }
 
 /// The command `gcc … && ./test_f`, for the directory of the program.
 pub(super) fn plain_line(report: &Report) -> String {
     let out = stem(report);
-    let build = Build { directory: String::new(), out: out.clone(), coverage: false };
+    let build = Build { compiler: GCC, directory: String::new(), out: out.clone(), coverage: false };
     format!("{} && ./{out}", build.command(report))
 }
 
 /// The commands, for the output directory.
 #[must_use]
 pub fn commands(report: &Report) -> TestProgram {
+    commands_by(report, GCC)
+}
+
+/// The same with another compiler that takes the options of gcc.
+#[must_use]
+pub fn commands_by(report: &Report, compiler: &str) -> TestProgram {
     let (file, out) = (format!("{}/{}", files::TESTS, file_name(report)), stem(report));
     let in_tests = format!("{}/{out}", files::TESTS);
     let directory = format!("{}/", files::TESTS);
-    let build = Build { directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
+    let build =
+        Build { compiler, directory: directory.clone(), out: in_tests.clone(), coverage: false }.command(report);
     // Old counts would be added to the new ones. gcov also runs if a check fails.
-    let counted = Build { directory, out: out.clone(), coverage: true }.command(report);
+    let counted = Build { compiler, directory, out: out.clone(), coverage: true }.command(report);
     let coverage = format!("rm -f *.gcda *.gcno && {counted} && {{ ./{out}; {}; }}", gcov(report));
     let format = report.test_format;
     TestProgram { file, format, build, run: in_tests, coverage }
 }
 
-impl Build {
+impl Build<'_> {
     /// The build command. The program is compiled separately from the sources, so that flags for the sources (above all
     /// include directories) do not affect it, and it does not occur in gcov's count.
     fn command(&self, report: &Report) -> String {
@@ -71,7 +83,7 @@ impl Build {
     /// The command for the plain program and the sources that penfuzz compiled, all with the same flags: two calls of
     /// gcc.
     fn of_sources(&self, report: &Report) -> String {
-        let own = absolute(report.signature.source());
+        let (own, compiler) = (absolute(report.signature.source()), self.compiler);
         let file = format!("{}{}", self.directory, file_name(report));
         let mut sources: Vec<PathBuf> = report.sources.iter().map(|s| absolute(s)).filter(|s| is_source(s)).collect();
         let bitcode = bitcode(report);
@@ -88,7 +100,7 @@ impl Build {
         } else {
             let plan = Plan::of(report);
             let options = words(&plan.units[0].options);
-            (format!("gcc -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
+            (format!("{compiler} -O0{options} -c {file} -o {}.o && ", self.out), format!("{}.o", self.out))
         };
         let (before, first) = match bitcode {
             None => (before, first),
@@ -108,37 +120,36 @@ impl Build {
         words.push(first);
         words.extend(sources.iter().map(|s| shell_word(&s.to_string_lossy())));
         words.extend(libraries);
-        format!("{before}gcc {} -o {}", words.join(" "), self.out)
+        format!("{before}{compiler} {} -o {}", words.join(" "), self.out)
     }
 
     /// The command that compiles each file with its own flags and those of the framework.
     fn of_plan(&self, report: &Report, plan: &Plan) -> String {
         let library = &super::formats::format_of(report).library;
-        let mut steps = Vec::new();
-        let mut objects = Vec::new();
+        let (mut steps, mut objects, compiler) = (Vec::new(), Vec::new(), self.compiler);
         for (i, unit) in plan.units.iter().enumerate() {
             let object = if i == 0 { format!("{}.o", self.out) } else { format!("{}-{i}.o", self.out) };
             let framework =
                 if i == 0 && !library.options.is_empty() { format!(" {}", library.options) } else { String::new() };
             let coverage = if self.coverage && unit.is_counted { " --coverage" } else { "" };
             let options = words(&unit.options);
-            steps.push(format!("gcc -O0{options}{framework}{coverage} -c {} -o {object}", self.path(unit)));
+            steps.push(format!("{compiler} -O0{options}{framework}{coverage} -c {} -o {object}", self.path(unit)));
             objects.push(object);
         }
         if let Some(unit) = plan.counts.as_ref().filter(|_| self.coverage) {
             let object = format!("{}-counts.o", self.out);
-            steps.push(format!("gcc -O0 -c {} -o {object}", self.path(unit)));
+            steps.push(format!("{compiler} -O0 -c {} -o {object}", self.path(unit)));
             objects.push(object);
         }
         if !library.source.is_empty() {
             let object = format!("{}-framework.o", self.out);
-            steps.push(format!("gcc -O0 {} -c {} -o {object}", library.options, library.source));
+            steps.push(format!("{compiler} -O0 {} -c {} -o {object}", library.options, library.source));
             objects.push(object);
         }
         let libs = libraries(report, plan.is_cxx);
         let framework = (!library.libs.is_empty()).then(|| library.libs.to_owned()).into_iter().collect();
         let words = [self.counters(report), objects, framework, libs].concat();
-        steps.push(format!("gcc {} -o {}", words.join(" "), self.out));
+        steps.push(format!("{compiler} {} -o {}", words.join(" "), self.out));
         steps.join(" && ")
     }
 

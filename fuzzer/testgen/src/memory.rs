@@ -330,6 +330,7 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     if place.in_object {
         return None;
     }
+    let is_bit_field = place.bits > 0;
     let is_typed = match declared_as {
         Some(DeclaredAs::Mirror) => true,
         Some(declared_as) => has_types(report) && declared_as == DeclaredAs::Members,
@@ -338,6 +339,9 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     };
     if is_typed && is_of_variables(&place.expression) {
         return Some(place.expression.clone());
+    }
+    if is_bit_field {
+        return None; // it has no address
     }
     let is_one = place.variable == RESULT
         || found.is_some_and(|m| m.elements.is_none() && declared_as != Some(DeclaredAs::Bytes))

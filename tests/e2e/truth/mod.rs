@@ -4,6 +4,7 @@
 
 mod arguments;
 mod builds;
+mod checked;
 mod ci;
 mod compiles;
 mod conditions;

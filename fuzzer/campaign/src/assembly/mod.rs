@@ -29,7 +29,7 @@ use penfuzz_directory::{
     shrink::{self, Closest, Failing, Finds, Shrinker, Shrunk, cover::Kept},
 };
 use penfuzz_engine::{
-    saturation::{BranchCounts, Saturation, Scope},
+    saturation::{BranchCounts, Saturation, Scope, ScopeKind},
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
@@ -139,10 +139,12 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
             depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len()
                 - lost_uninitialized,
             depends_on_uninitialized: from.saturation.depending_on_uninitialized() + lost_uninitialized,
+            without_test: 0,
             saturated: saturated - lost_saturated,
             given_up,
             proved_unreachable: 0,
         },
+        branches_of_calls: branches_of_calls(evaluator, from),
         evaluations,
         seconds,
         evaluations_per_second: if seconds > 0.0 { rounded(evaluations as f64 / seconds, 10.0) } else { 0.0 },
@@ -172,6 +174,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         shared_state: shared_state(evaluator),
         tests_apart: claims.are_apart,
         unconfirmed_tests: claims.unconfirmed,
+        test_checks: Vec::new(),
+        failed_tests: Vec::new(),
         reads_environment: function.uses_environment,
     };
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
@@ -274,6 +278,15 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
     Order { sites, place }
 }
 
+/// The number of branches of functions that the function under test calls, if it has none itself.
+fn branches_of_calls(evaluator: &Evaluator, from: &ReportInputs) -> usize {
+    let is_without = from.scope.is_empty() && from.scope.kind == ScopeKind::Function;
+    if !is_without || !from.options.settings.goals.include_branches() {
+        return 0;
+    }
+    Scope::new(evaluator.target(), evaluator.function_index(), ScopeKind::Calls, from.scope.goals).len()
+}
+
 /// The inputs to be shrunk for the report.
 fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec<bool>) -> Finds {
     let uncovered: Vec<u32> = from.saturation.uncovered().map(|b| b as u32).collect();
@@ -301,7 +314,8 @@ fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order:
         depends_on_uninitialized: claims.indefinite.contains(&kept.file),
         ..observed(evaluator, from, kept, claims)
     };
-    let tests = shrunk.tests.iter().map(test).collect();
+    let mut tests: Vec<_> = shrunk.tests.iter().map(test).collect();
+    results::expect_changed(tests.iter_mut());
     evaluator.set_evaluations(count);
     tests
 }
@@ -455,6 +469,7 @@ fn findings(
                 stack: fault.stack.clone(),
                 args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
                 in_fresh_process: claims.crashes.get(file).copied(),
+                in_test_program: None,
             }
         })
         .collect()

@@ -22,7 +22,7 @@ use penfuzz_executor::{
     evaluator::RunStatus,
     fresh::{FreshProcessRunner, FreshResult},
 };
-use penfuzz_system::files::foreign;
+use penfuzz_system::files::{foreign, reserve};
 
 use super::client_directories;
 use crate::{assembly as report_assembly, options::Options, prepare::Prepared, saved_state, worker_shm::StopReason};
@@ -46,11 +46,17 @@ struct Merged {
 }
 
 /// Writes the reports of the campaign in `dir`. Returns false and writes nothing if the process that replays inputs has
-/// ended early: then another reporter should try again.
+/// ended early, or if the campaign still runs and this process may open no file: then another reporter should try
+/// again.
 ///
 /// # Errors
 /// When the target cannot be loaded, or files cannot be read or written.
 pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<bool, Error> {
+    // Replays without a free descriptor fail for other reasons than the target's.
+    let may_replay = || totals.stop != StopReason::None || reserve::is_left();
+    if !may_replay() {
+        return Ok(false);
+    }
     let prepared = Prepared::load(options)?;
     let merged = merge(dir, &prepared.fingerprint, totals);
     let Prepared { target, function, scope, hold, .. } = prepared;
@@ -88,7 +94,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<bool, Erro
     };
     let report = report_assembly::report(&mut evaluator, &sources, &mut Shrinker::default());
     hold.restore_process_state();
-    if fresh.as_ref().is_some_and(Zygote::is_lost) {
+    if fresh.as_ref().is_some_and(Zygote::is_lost) || !may_replay() {
         return Ok(false);
     }
     reports::write_all(dir, &report).map_err(Error::from_source)?;

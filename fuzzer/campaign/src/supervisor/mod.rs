@@ -9,8 +9,9 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
-use penfuzz_directory::{output::reports, rendering::header};
+use penfuzz_directory::{output::reports, rendering::header, test_check};
 use penfuzz_error::Error;
+use penfuzz_executor::sandbox::Allow;
 use penfuzz_prove as prove;
 use penfuzz_report::{Report, json};
 use penfuzz_system::process::{
@@ -151,6 +152,7 @@ impl<'a> Supervisor<'a> {
             report = read_report(&dir)?;
         }
         let proofs = self.prove(&dir, &mut report);
+        self.check_tests(&dir, &mut report)?;
         Ok(Finished { report, dir, proofs })
     }
 
@@ -307,6 +309,19 @@ impl<'a> Supervisor<'a> {
         for client in &self.clients {
             client.stop(self.stop);
         }
+    }
+
+    /// Compiles and runs the emitted tests, unless the user has interrupted the campaign.
+    fn check_tests(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
+        if !self.options.run.check_tests || interrupts::requested() {
+            return Ok(());
+        }
+        self.display.enter(Phase::Tests);
+        let allow_network = self.options.settings.allow.contains(&Allow::Network);
+        reports::update(dir, report, |report| {
+            test_check::check(report, allow_network);
+            Ok(())
+        })
     }
 
     /// Ends all remaining processes, and displays how the campaign ended.

@@ -102,6 +102,7 @@ pub fn line(now: &Snapshot) -> String {
         Phase::Search => "",
         Phase::Proofs => " | solvers run",
         Phase::Report => " | the report is written",
+        Phase::Tests => " | the tests are compiled and run",
     };
     if now.unwritten > 0 {
         let _ = write!(line, " | {} not on disk", now.unwritten);

@@ -82,6 +82,8 @@ pub enum Phase {
     Proofs,
     /// The search is over, and the tests are confirmed and written.
     Report,
+    /// The emitted tests are compiled and run.
+    Tests,
 }
 
 impl Phase {

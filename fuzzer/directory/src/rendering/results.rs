@@ -4,6 +4,8 @@
 //! calls depends on more than the arguments (on earlier calls, or on uninitialized memory), so no test can expect it.
 //! How the test ends is taken from the fresh process.
 
+use std::collections::HashSet;
+
 use penfuzz_executor::{Evaluator, blocks::Blocks, evaluator::RunStatus};
 use penfuzz_report::{Arg, End, Test, literal};
 use penfuzz_system::process::errno;
@@ -88,6 +90,17 @@ pub fn agreed(function: &Function, bytes: &[u8], seen: RunObservation, others: &
     }
     let errno = Some(seen.errno).filter(|e| *e != 0 && results.is_empty() && agrees(&|s| s.errno == *e));
     Test { args, result, results, errnos, outputs, errno, ..Test::default() }
+}
+
+/// Removes the unchanged values that no test needs: those of which there are many, and that no test changes.
+pub fn expect_changed<'a>(tests: impl Iterator<Item = &'a mut Test>) {
+    let mut tests: Vec<_> = tests.collect();
+    let is_changed = |output: &&Arg| output.place.as_ref().is_none_or(|place| !place.only_if_changed);
+    let changed: HashSet<String> =
+        tests.iter().flat_map(|t| &t.outputs).filter(is_changed).map(|output| output.name.clone()).collect();
+    for test in &mut tests {
+        test.outputs.retain(|output| is_changed(&output) || changed.contains(&output.name));
+    }
 }
 
 /// The observation of a run without what differs in another run of the same input.

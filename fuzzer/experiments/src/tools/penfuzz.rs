@@ -126,7 +126,7 @@ impl Tool for Penfuzz {
             .arg("-o")
             .arg(Self::output(work))
             .arg(format!("--seed={}", work.seed))
-            .args(["--quiet", "--no-prove"])
+            .args(["--quiet", "--no-prove", "--no-check-tests"])
             .args(self.options());
         if !work.without_seeds {
             command.arg("-i").arg(work.seeds);

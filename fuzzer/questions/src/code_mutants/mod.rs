@@ -367,6 +367,7 @@ fn join(dir: &Path, session: &mut ReplaySession, report: &mut Report, added: &[V
         atomic::write(&dir.join(&file), bytes).map_err(Error::from_source)?;
         report.tests.extend(test.map(|test| Test { file, ..test }));
     }
+    penfuzz_directory::rendering::results::expect_changed(report.tests.iter_mut());
     report.test_program = Some(penfuzz_testgen::commands(report));
     Ok(())
 }

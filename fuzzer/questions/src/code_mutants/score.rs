@@ -99,6 +99,7 @@ pub fn observe(session: &mut ReplaySession, inputs: Vec<Vec<u8>>) -> Result<Test
         infected.push(by);
         expected.push(what);
     }
+    results::expect_changed(expected.iter_mut().flatten().map(|expected| &mut expected.test));
     Ok(Tests { inputs, expected, infected })
 }
 

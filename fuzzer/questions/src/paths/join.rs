@@ -161,5 +161,6 @@ fn add(
         numbers.push(test.is_some().then_some(report.tests.len()));
         report.tests.extend(test.map(|test| Test { file, ..test }));
     }
+    results::expect_changed(report.tests.iter_mut());
     Ok(numbers)
 }

@@ -80,6 +80,7 @@ enum Kind {
     NullPointer,
     EarlierCalls,
     Uninitialized,
+    WithoutTest,
 }
 
 /// The groups that are not empty. Among the groups that wait for other branches, the largest comes first.
@@ -91,6 +92,7 @@ pub fn groups<'a>(report: &'a Report, listing: &Listing, sources: &mut Sources<'
         let kind = match () {
             () if branch.status == Status::DependsOnEarlierCalls => Kind::EarlierCalls,
             () if branch.status == Status::DependsOnUninitialized => Kind::Uninitialized,
+            () if branch.status == Status::WithoutTest => Kind::WithoutTest,
             // For other goals, an unmet goal does not show that its site was not executed.
             () if !report.goals.include_branches() => Kind::Input,
             () if !site.is_executed() => Kind::AwaitedBranch(site.waits_for),
@@ -136,6 +138,7 @@ fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Optio
         Kind::NullPointer => plain("Comparisons of a pointer argument with null: arguments are valid pointers"),
         Kind::EarlierCalls => plain("Depends on earlier calls: no input takes it in a fresh process"),
         Kind::Uninitialized => plain("Depends on uninitialized memory: the function reads what it has not written"),
+        Kind::WithoutTest => plain("Covered in the campaign, but the emitted test does not build or fails"),
     })
 }
 

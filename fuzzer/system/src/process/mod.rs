@@ -4,10 +4,13 @@
 //! [`fork::fork`] makes every fork of this program, and [`wait`] every wait for a child.
 
 pub mod child;
+pub mod confinement;
 pub mod deadline;
 pub mod errno;
 pub mod fork;
 pub mod interrupts;
+
+pub mod run;
 pub mod service;
 pub mod shared_memory;
 pub mod streams;

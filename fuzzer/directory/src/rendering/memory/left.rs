@@ -1,4 +1,5 @@
-//! Finds the values that calls have written to memory.
+//! Finds the values in memory after calls: those that the call has changed, and those that it has left as they were. A
+//! call may have written the value that was there before, so a test that does not check it would miss a fault.
 
 use penfuzz_abi::type_flag;
 use penfuzz_executor::blocks::Blocks;
@@ -8,20 +9,22 @@ use penfuzz_target::{
     inputs::{
         Block, Owner, Target,
         library::Class,
-        types::{Form, Number, TypeId},
+        types::{Form, Member, Number, TypeId},
     },
     program::Function,
 };
 
-use super::{Renderer, bits};
+use super::{Renderer, bits, numbers::bit_field};
 
-/// Maximum number of values in each block that a test compares.
+/// Maximum number of changed values in each block that a test compares; the same of unchanged values.
 const MOST_VALUES: usize = 32;
+/// Maximum number of values in a block whose unchanged values every test compares.
+const FEW_VALUES: usize = 8;
 /// Numbers that may be addresses of a program, its libraries or its stack on 64-bit Linux, or of our memory: they
 /// differ between runs.
 const ADDRESSES: core::ops::Range<u64> = 0x2000_0000_0000..0x8000_0000_0000;
 
-/// The numbers in pointed-to memory that the last call has changed.
+/// The numbers in pointed-to memory after the last call.
 #[must_use]
 pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let model = blocks.model();
@@ -33,8 +36,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
         let after = blocks.contents(i);
         let variable = &renderer.names[i];
-        let mut walk =
-            Walk { renderer: &renderer, blocks, before: Some(i), after, variable, in_object: false, found: Vec::new() };
+        let mut walk = Walk::new(&renderer, blocks, Some(i), after, variable);
         let is_global = model.global_of(i).is_some();
         let is_array = if is_global { !renderer.is_whole(i) } else { renderer.is_array(i) };
         for n in 0..block.len(x).min(after.len() / block.stride.max(1)) {
@@ -48,7 +50,10 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
             };
             walk.visit(block.element, n * block.stride, &path, &expression);
         }
-        found.extend(walk.found);
+        let mut values = walk.unchanged(is_global || is_array);
+        values.append(&mut walk.changed);
+        values.sort_by_key(|value| value.place.as_ref().map(|place| (place.in_object, place.offset)));
+        found.append(&mut values);
     }
     found.extend(returned(&renderer, blocks));
     found
@@ -67,27 +72,48 @@ fn returned(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
         }
     };
     let Some(after) = blocks.contents(frame).get(at..) else { return Vec::new() };
-    let mut walk =
-        Walk { renderer, blocks, before: None, variable: RESULT, after, in_object: false, found: Vec::new() };
+    let mut walk = Walk::new(renderer, blocks, None, after, RESULT);
     walk.visit(of, 0, RESULT, RESULT);
-    walk.found
+    walk.changed
 }
 
-/// Searches a block for changed numbers.
+/// Searches a block for numbers.
 struct Walk<'a> {
     renderer: &'a Renderer<'a>,
     blocks: &'a Blocks,
-    /// The searched block, of which only changed numbers are reported; `None` for a result.
+    /// The searched block; `None` for a result, whose numbers all count as changed.
     before: Option<usize>,
     after: &'a [u8],
     variable: &'a str,
     in_object: bool,
-    found: Vec<Arg>,
+    changed: Vec<Arg>,
+    unchanged: Vec<Arg>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(
+        renderer: &'a Renderer<'a>,
+        blocks: &'a Blocks,
+        before: Option<usize>,
+        after: &'a [u8],
+        variable: &'a str,
+    ) -> Self {
+        let (changed, unchanged) = (Vec::new(), Vec::new());
+        Self { renderer, blocks, before, after, variable, in_object: false, changed, unchanged }
+    }
+
+    /// The unchanged values. One of many is expected only if another test changes it.
+    fn unchanged(&mut self, is_of_many: bool) -> Vec<Arg> {
+        let mut values = core::mem::take(&mut self.unchanged);
+        let is_of_many = is_of_many || self.changed.len() + values.len() > FEW_VALUES;
+        for place in values.iter_mut().filter_map(|value| value.place.as_mut()) {
+            place.only_if_changed = is_of_many || place.in_object;
+        }
+        values
+    }
+
     fn visit(&mut self, of: TypeId, at: usize, path: &str, expression: &str) {
-        if self.found.len() >= MOST_VALUES {
+        if self.changed.len() >= MOST_VALUES {
             return;
         }
         let t = &self.renderer.model.types[of];
@@ -109,13 +135,18 @@ impl Walk<'_> {
             // A place to jump to: scrambled addresses.
             Form::Struct(_) if t.name.contains("__jmp_buf_tag") => {}
             Form::Struct(members) => {
-                for m in members.iter().filter(|m| m.bits == 0) {
+                for m in members.iter().filter(|m| m.bits == 0 || !m.name.is_empty()) {
                     let dot = if m.name.is_empty() { String::new() } else { format!(".{}", m.name) };
                     let path = match path.strip_prefix('*') {
                         Some(pointer) if !dot.is_empty() => format!("{pointer}->{}", m.name),
                         _ => format!("{path}{dot}"),
                     };
-                    self.visit(m.of, at + m.offset / 8, &path, &format!("{expression}{dot}"));
+                    let expression = format!("{expression}{dot}");
+                    if m.bits == 0 {
+                        self.visit(m.of, at + m.offset / 8, &path, &expression);
+                    } else {
+                        self.note_bits(m, at, &path, &expression);
+                    }
                 }
             }
             Form::Library(class) if class.owns() && !self.in_object => {
@@ -137,29 +168,55 @@ impl Walk<'_> {
         let Some((after, n)) = self.blocks.elements(own, at, class) else { return };
         let b = &renderer.model.blocks[block];
         let before = b.len(renderer.x) - usize::from(b.is_terminated);
-        let mut walk = Walk { before: Some(block), after, in_object: true, found: Vec::new(), ..*self };
-        if n != before {
-            walk.add(Kind::U64, n as u64, "std::size_t", 0, &format!("{path}.size()"), &format!("{expression}.size()"));
-        }
+        let mut walk = Walk { in_object: true, ..Walk::new(renderer, self.blocks, Some(block), after, self.variable) };
+        let size = (format!("{path}.size()"), format!("{expression}.size()"));
+        let size = walk.value(Kind::U64, n as u64, "std::size_t", 0, (&size.0, &size.1));
+        walk.add(size, n != before);
         let stride = renderer.model.types[class.element()].size;
         for i in 0..n.min(MOST_VALUES) {
             walk.visit(class.element(), i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
         }
-        self.found.append(&mut walk.found);
+        self.changed.append(&mut walk.changed);
+        self.unchanged.append(&mut walk.unchanged);
     }
 
     fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
         let size = kind.size();
         let before = self.before.and_then(|block| self.renderer.images[block].get(at..at + size));
-        let Some(now) = self.after.get(at..at + size).filter(|now| Some(*now) != before) else { return };
+        let Some(now) = self.after.get(at..at + size) else { return };
         let value = bits(now, 0, size);
         if size == 8 && ADDRESSES.contains(&value) {
             return;
         }
-        self.add(kind, value, type_name, at, path, expression);
+        self.add(self.value(kind, value, type_name, at, (path, expression)), Some(now) != before);
     }
 
-    fn add(&mut self, kind: Kind, value: u64, type_name: &str, at: usize, path: &str, expression: &str) {
+    /// Notes a bit-field of the structure at `at`.
+    fn note_bits(&mut self, m: &Member, at: usize, path: &str, expression: &str) {
+        let t = &self.renderer.model.types[m.of];
+        let Form::Number(Number::Plain(kind)) = t.form else { return };
+        let from = 8 * at + m.offset;
+        if self.after.len() * 8 < from + m.bits {
+            return;
+        }
+        let now = bit_field(self.after, from, m.bits);
+        let before = self.before.map(|block| bit_field(&self.renderer.images[block], from, m.bits));
+        let unused = 64 - m.bits.min(64) as u32;
+        let is_signed = literal::kind_name(kind).starts_with('i');
+        let value = if is_signed { ((now << unused).cast_signed() >> unused).cast_unsigned() } else { now };
+        let mut value = self.value(kind, value, &t.name, at + m.offset / 8, (path, expression));
+        value.place = value.place.map(|place| Place { bits: m.bits, ..place });
+        self.add(value, Some(now) != before);
+    }
+
+    fn add(&mut self, value: Arg, is_changed: bool) {
+        let values = if is_changed { &mut self.changed } else { &mut self.unchanged };
+        if values.len() < MOST_VALUES {
+            values.push(value);
+        }
+    }
+
+    fn value(&self, kind: Kind, value: u64, type_name: &str, at: usize, (path, expression): (&str, &str)) -> Arg {
         let mut arg = literal::arg(path, type_name, kind, value);
         arg.place = Some(Place {
             expression: expression.to_owned(),
@@ -169,7 +226,9 @@ impl Walk<'_> {
             kind: literal::kind_name(kind).to_owned(),
             is_global: self.before.is_some_and(|block| self.renderer.model.global_of(block).is_some()),
             is_filled_in: false,
+            bits: 0,
+            only_if_changed: false,
         });
-        self.found.push(arg);
+        arg
     }
 }
