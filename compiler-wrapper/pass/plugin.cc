@@ -76,11 +76,20 @@ static void promote(Function &F, FunctionAnalysisManager &FAM) {
   FAM.invalidate(F, PA);
 }
 
-// Keeps calls of abort() at different lines apart, because crashes are distinguished by the place where the program
-// ends.
+// A function of this file that does not return, such as the handler of all failed checks, declared so or not.
+static bool neverReturns(const Function *F) {
+  auto Ends = [](const Instruction &I) { return isa<CallBase>(I) && cast<CallBase>(I).doesNotReturn(); };
+  auto Returns = [&](const BasicBlock &B) { return isa<ReturnInst>(B.getTerminator()) && none_of(B, Ends); };
+  return F && !F->isDeclaration() && !F->isInterposable() && none_of(reverse(*F), Returns);
+}
+
+// Keeps calls of abort(), and of a function that ends by it, at different lines apart, because crashes are
+// distinguished by the place where the program ends.
 static void keepNoReturnCallsApart(Function &F) {
-  for (Instruction &I : instructions(F))
-    if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->doesNotReturn()) Call->addFnAttr(Attribute::NoMerge);
+  for (Instruction &I : instructions(F)) {
+    auto *Call = dyn_cast<CallBase>(&I);
+    if (Call && (Call->doesNotReturn() || neverReturns(Call->getCalledFunction()))) Call->addFnAttr(Attribute::NoMerge);
+  }
 }
 
 // An access through a null pointer ends a program that is compiled without optimization. The optimizer may assume that

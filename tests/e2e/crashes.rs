@@ -25,3 +25,24 @@ fn the_search_behind_a_crash_ends() {
     run.expect(report.evaluations < 80_000, &format!("a part of the budget, not {} evaluations", report.evaluations));
     run.expect(report.crashes.len() == 1, "one crash, however often it occurs");
 }
+
+/// Checks that share a handler fail at different places, although the compiler could merge their calls.
+#[test]
+fn each_check_that_calls_a_common_handler_is_a_crash() {
+    for (handler, signal) in [("__builtin_trap()", "SIGILL"), ("abort()", "SIGABRT")] {
+        let dir = Dir::new();
+        let source = format!(
+            "#include <stdlib.h>
+__attribute__((noinline)) static void fail(void) {{ {handler}; }}
+#define CHECK(c) ((c) ? (void)0 : fail())
+int checked(int a, int b) {{ CHECK(a != 1000); CHECK(b != 2000); return a / 3 + b; }}
+"
+        );
+        dir.file("checked.c", &source);
+        dir.fuzz("checked.c", "--max-evals 20000 --no-prove").exits(3);
+        let report = dir.report("out");
+        assert_eq!(report.crashes.len(), 2, "{handler}: {:?}", report.crashes);
+        assert!(report.crashes.iter().all(|c| c.reason == signal), "{:?}", report.crashes);
+        assert_eq!(report.branches.covered_by_crash_only, 2, "{handler}");
+    }
+}

@@ -11,7 +11,7 @@ fn timeless(dir: &Dir, out: &str) -> Value {
     let bytes = &dir.files(out)["report.json"];
     let mut report: Value = serde_json::from_slice(bytes).expect("report.json is JSON");
     let fields = report.as_object_mut().expect("a report is an object");
-    for clock in ["seconds", "evaluations_per_second"] {
+    for clock in ["seconds", "evaluations_per_second", "origin"] {
         fields.remove(clock).unwrap_or_else(|| panic!("a report has `{clock}`"));
     }
     mask(&mut report);

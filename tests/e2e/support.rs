@@ -20,6 +20,9 @@ use std::{
 use penfuzz_report::{Branch, Report, Status, json};
 use tempfile::TempDir;
 
+/// Set: emitted tests are not compiled and run.
+const NO_CHECK_TESTS: &str = "PENFUZZ_NO_CHECK_TESTS";
+
 /// Time limit of a run of penfuzz; on a loaded machine the slowest run needs a few seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -91,7 +94,8 @@ impl Dir {
         path
     }
 
-    /// Prepares a run of penfuzz with `arguments` separated by white space.
+    /// Prepares a run of penfuzz with `arguments` separated by white space. The emitted tests are not compiled, which
+    /// takes longer than most campaigns.
     pub fn penfuzz(&self, arguments: &str) -> Penfuzz<'_> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_penfuzz"));
         command
@@ -102,6 +106,7 @@ impl Dir {
             .env("XDG_STATE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("state"))
             // No solver: reports must not depend on the installed solvers.
             .env("PENFUZZ_SOLVERS", "")
+            .env(NO_CHECK_TESTS, "1")
             .env_remove("PEN_CC_CLANG")
             .env_remove("PEN_CC_CLANGXX")
             .env_remove("RUST_BACKTRACE")
@@ -109,15 +114,16 @@ impl Dir {
         Penfuzz { dir: self, command }
     }
 
-    /// Prepares a run of penfuzz on a target, with the output in `out`. The emitted tests are not compiled, which takes
-    /// longer than most campaigns.
+    /// Prepares a run of penfuzz on a target, with the output in `out`.
     pub fn fuzz(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
-        self.fuzz_and_check(target, arguments).args("--no-check-tests")
+        self.penfuzz("").arg(target).args("-o out").args(arguments)
     }
 
     /// As [`Dir::fuzz`], and the emitted tests are compiled and run.
     pub fn fuzz_and_check(&self, target: impl AsRef<OsStr>, arguments: &str) -> Penfuzz<'_> {
-        self.penfuzz("").arg(target).args("-o out").args(arguments)
+        let mut run = self.fuzz(target, arguments);
+        run.command.env_remove(NO_CHECK_TESTS);
+        run
     }
 
     /// Runs another program in the directory, which must succeed; returns its standard output.

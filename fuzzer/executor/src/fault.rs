@@ -69,8 +69,8 @@ struct FaultKey {
     callers: [u64; CALLERS],
 }
 
-/// Number of callers in a key. Programs that abort often do so in one function for all their errors (an error handler,
-/// `assert`'s helper); the callers distinguish the errors.
+/// Number of callers in a key. Programs that abort or trap often do so in one function for all their errors (an error
+/// handler, `assert`'s helper); the callers distinguish the errors.
 const CALLERS: usize = 2;
 
 /// Describes faults in one target file. Looks up names only for faults not seen before.
@@ -165,7 +165,8 @@ impl FaultReader {
         let anywhere = end.signal == libc::SIGALRM || end.stop == guard::STOP_MEMORY || is_overflow(end);
         let offset = if anywhere { self.symbols.function_of(address) } else { address };
         let mut callers = [0; CALLERS];
-        let skipped = if end.signal == libc::SIGABRT { 1 } else { usize::MAX };
+        let is_deliberate = [libc::SIGABRT, libc::SIGILL, libc::SIGTRAP].contains(&end.signal);
+        let skipped = if is_deliberate { 1 } else { usize::MAX };
         for (caller, address) in callers.iter_mut().zip(self.addresses_in_target(end).skip(skipped)) {
             *caller = address;
         }

@@ -35,6 +35,7 @@ double clamp(double x, int n, double *rest)
 pub fn report() -> Report {
     Report {
         schema: SCHEMA,
+        origin: None,
         target: "clamp.c".to_owned(),
         sources: vec![FILE.to_owned()],
         compilations: Vec::new(),

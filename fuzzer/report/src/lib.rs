@@ -43,6 +43,7 @@ pub mod lcov;
 pub mod literal;
 pub mod model;
 pub mod mutation;
+pub mod origin;
 pub mod proof;
 pub mod requirements;
 pub mod sarif;

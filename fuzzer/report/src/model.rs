@@ -15,6 +15,7 @@ use super::{
     exceptions::{ExceptionVerdict, Exceptions, Operations},
     goal::GoalResult,
     mutation::Mutation,
+    origin::Origin,
     proof::{Code, Proof},
     requirements::Requirement,
     test_check::{FailedTest, TestCheck},
@@ -29,6 +30,9 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// What made the report, and when; `None` for a single evaluation, and from an older penfuzz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The target as given on the command line.
     pub target: String,
     /// The sources that penfuzz compiled, limited to those that the function needs; empty for a linked file.

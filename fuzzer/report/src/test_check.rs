@@ -55,6 +55,15 @@ pub struct FailedTest {
     pub reason: String,
 }
 
+/// Returns whether other parts of the report refer to tests by their number.
+#[must_use]
+pub fn refers_to_tests(report: &Report) -> bool {
+    !report.decisions.is_empty()
+        || !report.criterion_goals.is_empty()
+        || !report.requirements.is_empty()
+        || report.mutation.is_some()
+}
+
 /// Takes the failed tests out of the report: branches that only they cover are not covered any more.
 pub fn set_aside(report: &mut Report, failed: Vec<FailedTest>) {
     report.tests.retain(|test| failed.iter().all(|f| f.file != test.file || f.args != test.args));

@@ -8,7 +8,10 @@ use std::{
 
 use clap::builder::PossibleValuesParser;
 use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, RunOptions, watch::Monitor};
-use penfuzz_directory::output::{manifest::Settings, reports::update};
+use penfuzz_directory::{
+    output::{manifest::Settings, reports::update},
+    test_check,
+};
 use penfuzz_engine::{
     saturation::{Goals, ScopeKind},
     stages::{Parameters, SearchKind},
@@ -24,7 +27,7 @@ use penfuzz_report::{
 use penfuzz_system::{
     console, errln,
     files::{destination::Unusable, foreign},
-    process::deadline,
+    process::{deadline, interrupts},
 };
 
 use super::{
@@ -35,6 +38,7 @@ use super::{
 };
 
 /// Arguments of the main command.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -132,7 +136,7 @@ pub struct Args {
     pub(super) proofs: ProofArgs,
 
     /// Do not compile and run the emitted tests at the end.
-    #[arg(long)]
+    #[arg(long, env = "PENFUZZ_NO_CHECK_TESTS", value_parser = clap::builder::FalseyValueParser::new())]
     pub(super) no_check_tests: bool,
 
     #[command(flatten)]
@@ -405,11 +409,28 @@ fn run_campaign(args: &Args, goals: Goals, limit: Option<Duration>) -> Result<Fi
         compilations: linked.compilations,
         run: args.to_run_options(goals)?,
     };
-    let reserved = paths::reserve_half_of_budget(options.clone());
+    let adds_tests = args.boundary_inputs > 0 || args.criterion.iter().any(|c| matches!(c, Criterion::Path(_)));
+    let mut reserved = paths::reserve_half_of_budget(options.clone());
+    reserved.run.check_tests &= !adds_tests;
     let mut done = campaign::run(&boundary::reserve_quarter_of_budget(reserved, args.boundary_inputs))?;
     let Finished { dir, report, .. } = &mut done;
     update(dir, report, |report| boundary::complete(dir, report, &options, args.boundary_inputs))?;
     update(dir, report, |report| paths::complete(dir, report, &options))?;
     update(dir, report, |report| paths::prove(dir, report, &options))?;
+    if adds_tests {
+        check_tests(args, &mut done)?;
+    }
     Ok(done)
+}
+
+/// Compiles and runs the emitted tests after a command has added some.
+pub(super) fn check_tests(args: &Args, done: &mut Finished) -> Result<(), Error> {
+    if args.no_check_tests || interrupts::requested() {
+        return Ok(());
+    }
+    let allow_network = args.allow.contains(&Allow::Network);
+    update(&done.dir, &mut done.report, |report| {
+        test_check::check(report, allow_network);
+        Ok(())
+    })
 }

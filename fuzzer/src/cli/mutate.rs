@@ -92,10 +92,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
         measure(args, target, &campaign, &mut report)?;
         return Ok(outcome(args, &report, Outcome::Fine));
     }
-    let mut done = fuzz::campaign_before_more(&args.fuzz, Goals::Branches)?;
+    let mut before_more = args.fuzz.clone();
+    before_more.no_check_tests = true;
+    let mut done = fuzz::campaign_before_more(&before_more, Goals::Branches)?;
     // The campaign is trusted: this process has just run it.
     let campaign = Trusted::read(&done.dir, true)?;
     measure(args, &done.dir, &campaign, &mut done.report)?;
+    fuzz::check_tests(&args.fuzz, &mut done)?;
     let otherwise = fuzz::outcome(&args.fuzz, &done)?;
     Ok(outcome(args, &done.report, otherwise))
 }

@@ -390,9 +390,13 @@ pub(super) fn one_call(
         }
         let variable = format!("in{prefix}{}_{}", i + 1, identifier(&arg.name));
         let (type_name, value) = initializer(report, parameter, arg, enumeration);
+        // An enumeration of C++ takes no number without a cast.
+        let plain = number(&parameter.kind, arg);
+        let value = if enumeration.is_none() { &plain } else { &value };
         let shown = comment(&format!("*{} = {}", arg.name, arg.decimal));
+        let shown = if plain.contains(&arg.decimal) { String::new() } else { format!(" /* {shown} */") };
         let n = cell_values(&parameter.kind);
-        let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}}; /* {shown} */");
+        let _ = writeln!(variables, "    {type_name} {variable}[{n}] = {{{value}}};{shown}");
         let cast = enumeration.map_or_else(String::new, |_| format!("({})", comment(&arg.type_name)));
         let (label, left) = (format!("*{}", arg.name), format!("{cast}{variable}[0]"));
         checks.extend(check(&parameter.kind, &label, &left, expected(&parameter.name)));

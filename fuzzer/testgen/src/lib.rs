@@ -123,12 +123,13 @@ fn head(report: &Report) -> String {
         ),
     };
     format!(
-        "/* Tests of {} ({}:{}), emitted by penfuzz (search {}, seed {}).\n * They {} {} of {} {}. Build, run and \
+        "/* Tests of {} ({}:{}), emitted by {} (search {}, seed {}).\n * They {} {} of {} {}. Build, run and \
          see gcov's count:\n *\n *   {}\n *{crash_only}\n * These are regression tests of found values, not a \
          specification: they expect what the function did when\n * penfuzz ran it, right or wrong.\n */\n",
         comment(&report.function),
         comment(&report.signature.file),
         report.signature.line,
+        comment(emitter(report)),
         comment(&report.search),
         report.seed,
         words.done,
@@ -137,6 +138,11 @@ fn head(report: &Report) -> String {
         words.goals,
         comment(&command::command_line(report)),
     )
+}
+
+/// The program that emits the tests, with its version.
+fn emitter(report: &Report) -> &str {
+    report.origin.as_ref().map_or("penfuzz", |origin| &origin.program)
 }
 
 /// The head comment of a program whose tests expect the values of a reference.

@@ -84,7 +84,7 @@ fn the_example() {
     /* line 5 is true; input queue/id:000000 */
     static void test_clamp_when_line_5_true(void)
     {
-        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        double in3_rest[2] = {0.0};
         puts("clamp(0.25, 0, &(double){0.0})");
         penfuzz_show_float("result", clamp(0.25, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
@@ -93,7 +93,7 @@ fn the_example() {
     /* line 9 is false; input queue/id:000001 */
     static void test_clamp_when_line_9_false(void)
     {
-        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        double in3_rest[2] = {0.0};
         puts("clamp(1.0, 0, &(double){0.0})");
         penfuzz_show_float("result", clamp(1.0, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
@@ -102,7 +102,7 @@ fn the_example() {
     /* line 9 is false; input queue/id:000002 */
     static void test_clamp_when_line_9_false_2(void)
     {
-        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        double in3_rest[2] = {0.0};
         puts("clamp(NAN, 0, &(double){0.0})");
         penfuzz_show_float("result", clamp(NAN, 0, in3_rest));
         penfuzz_show_float("*rest", in3_rest[0]);
@@ -111,7 +111,7 @@ fn the_example() {
     /* an expected failure: SIGABRT in clamp (/src/clamp.c:8); input crashes/id:000000 */
     static void test_clamp_aborts(void)
     {
-        double in3_rest[2] = {0.0}; /* *rest = 0.0 */
+        double in3_rest[2] = {0.0};
         puts("clamp(1.0, 7, &(double){0.0})");
         if (penfuzz_in_child()) {
           (void)clamp(1.0, 7, in3_rest);

@@ -5,6 +5,7 @@ pub mod claims;
 pub mod criteria;
 pub mod limits;
 pub mod operands;
+mod origin;
 pub mod requirements;
 mod statements;
 mod texts;
@@ -92,7 +93,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let order = source_order(evaluator, from.scope);
     order.sort(&mut shrunk.tests);
     let claims = claims::confirm(from, &finds, &mut shrunk, &order);
-    let BranchCounts { total, covered, saturated, given_up } = from.saturation.counts();
+    let BranchCounts { total, covered, .. } = from.saturation.counts();
     if total == 0 && shrunk.tests.is_empty() && !from.only_fresh {
         // In a function without branches, no coverage selects an input.
         shrunk.tests.extend(limits::any_test(evaluator, &finds.kept));
@@ -107,8 +108,6 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
             blocked_sites::find_unchanged(evaluator, &order, &finds.kept, &mut sites);
         }
     }
-    let lost_saturated = claims.lost.iter().filter(|b| from.saturation.is_saturated(**b as usize)).count();
-    let lost_uninitialized = claims.lost.intersection(&claims.uninitialized).count();
     let needed = NeededSources::by(evaluator);
     let made_of =
         BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.settings.libs.clone() };
@@ -116,6 +115,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let signature = signature(&function);
     let mut report = Report {
         schema: report::SCHEMA,
+        origin: Some(origin::now()),
         target: from.options.settings.target.display().to_string(),
         sources: needed.sources(&from.options.settings.sources),
         compilations: needed.compilations(&made_of.compilations),
@@ -132,18 +132,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         expects: None,
         test_format: from.options.run.test_format,
         header: None,
-        branches: Branches {
-            total,
-            covered: covered - claims.lost.len(),
-            covered_by_crash_only: from.saturation.covered_by_crash_only(),
-            depends_on_earlier_calls: from.saturation.depending_on_earlier_calls() + claims.lost.len()
-                - lost_uninitialized,
-            depends_on_uninitialized: from.saturation.depending_on_uninitialized() + lost_uninitialized,
-            without_test: 0,
-            saturated: saturated - lost_saturated,
-            given_up,
-            proved_unreachable: 0,
-        },
+        branches: branches(from.saturation, &claims),
         branches_of_calls: branches_of_calls(evaluator, from),
         evaluations,
         seconds,
@@ -276,6 +265,23 @@ fn source_order(evaluator: &Evaluator, scope: &Scope) -> Order {
         }
     }
     Order { sites, place }
+}
+
+/// The counts of the branches, without those that no test takes.
+fn branches(set: &Saturation, claims: &Claims) -> Branches {
+    let BranchCounts { total, covered, saturated, given_up } = set.counts();
+    let lost_uninitialized = claims.lost.intersection(&claims.uninitialized).count();
+    Branches {
+        total,
+        covered: covered - claims.lost.len(),
+        covered_by_crash_only: set.covered_by_crash_only(),
+        depends_on_earlier_calls: set.depending_on_earlier_calls() + claims.lost.len() - lost_uninitialized,
+        depends_on_uninitialized: set.depending_on_uninitialized() + lost_uninitialized,
+        without_test: 0,
+        saturated: saturated - claims.lost.iter().filter(|b| set.is_saturated(**b as usize)).count(),
+        given_up,
+        proved_unreachable: 0,
+    }
 }
 
 /// The number of branches of functions that the function under test calls, if it has none itself.

@@ -1,7 +1,7 @@
 //! Tests that a directory written by an older version is resumed as the same campaign. `tests/fixtures/old-campaign`
 //! was written by the version before hashes had an algorithm of their own, by `penfuzz
 //! harnesses/quickstart/thermocouple.c --max-evals 1000`; its paths are relative to the top of the repository, its
-//! reports are left out.
+//! reports are left out. The hash in its fingerprint is newer, from when operands of `||` got columns of their own.
 
 use std::{
     fs,

@@ -45,6 +45,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
     let signature = signature(function);
     Report {
         schema: SCHEMA,
+        origin: None,
         target: made.target.display().to_string(),
         sources: needed.sources(made.sources),
         compilations: needed.compilations(&recorded.compilations),

@@ -7,6 +7,8 @@
 //!    ([`test_check::set_aside`]). A crash that does not occur is no expected failure any more. The rest is checked
 //!    again.
 //!
+//! Where the report refers to tests by number (criteria, requirements, mutants), nothing is set aside.
+//!
 //! If no test builds, the fault is in the program: the framework is not installed, or a header is missing. Then the
 //! report names the error, and keeps the tests and their branches: fresh processes have confirmed them.
 
@@ -58,7 +60,12 @@ pub fn check(report: &mut Report, allow_network: bool) {
         threads.into_iter().map(|thread| thread.join().unwrap_or(Attempt::not_checked("it was interrupted"))).collect()
     });
     for (compiler, attempt) in compilers.iter().zip(first) {
-        let result = if attempt.is_bad() { settle(report, compiler, attempt, end, allow_network) } else { attempt };
+        let can_change = !test_check::refers_to_tests(report);
+        let result = if attempt.is_bad() && can_change {
+            settle(report, compiler, attempt, end, allow_network)
+        } else {
+            attempt
+        };
         report.test_checks.push(result.by(compiler));
     }
 }

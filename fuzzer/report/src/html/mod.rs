@@ -114,7 +114,8 @@ fn result_of(test: &Test) -> String {
     let end = test.ends.map(|End::Exit(status)| format!("exit status {status}"));
     let thrown = test.throws.as_ref().map(|name| format!("throws {name}"));
     let result = test.result.as_ref().map(|r| r.decimal.clone());
-    let outputs = test.outputs.iter().map(|o| format!("*{} = {}", o.name, o.decimal));
+    let star = |output: &Arg| if output.place.is_some() { "" } else { "*" };
+    let outputs = test.outputs.iter().map(|o| format!("{}{} = {}", star(o), o.name, o.decimal));
     let errno = test.errno.map(|n| format!("errno = {n}"));
     let all: Vec<_> = end.into_iter().chain(thrown).chain(result).chain(outputs).chain(errno).collect();
     all.join(", ")
@@ -166,8 +167,9 @@ fn facts(report: &Report) -> Vec<String> {
         format!("{} search, seed {}", report.search, report.seed),
         state,
     ];
+    let origin = report.origin.iter().map(|o| format!("{}, {}, {}", o.program, o.compiler, o.date));
     let left = left(&report.branches, &Words::of(report.goals)).into_iter();
-    left.chain(decisions::facts(report)).chain(search).collect()
+    left.chain(decisions::facts(report)).chain(search).chain(origin).collect()
 }
 
 fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'a>> {

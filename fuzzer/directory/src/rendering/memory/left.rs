@@ -33,7 +33,8 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let makers = model.sequence.as_ref().map_or(0, |s| s.constructors.len());
     let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
     let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && !b.is_owned() && is_made(b.owner);
-    for (i, block) in model.blocks.iter().enumerate().filter(|(_, b)| has_values(b)) {
+    let reached = reached(&renderer);
+    for (i, block) in model.blocks.iter().enumerate().filter(|(i, b)| reached[*i] && has_values(b)) {
         let after = blocks.contents(i);
         let variable = &renderer.names[i];
         let mut walk = Walk::new(&renderer, blocks, Some(i), after, variable);
@@ -57,6 +58,25 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     }
     found.extend(returned(&renderer, blocks));
     found
+}
+
+/// Whether each block is reached from an argument or a global variable. Others are behind null pointers, and the test
+/// has no variables for them.
+fn reached(renderer: &Renderer) -> Vec<bool> {
+    let model = renderer.model;
+    let is_start = |(i, b): (usize, &Block)| b.path.is_empty() || model.global_of(i).is_some() || renderer.is_made(i);
+    let mut reached: Vec<bool> = model.blocks.iter().enumerate().map(is_start).collect();
+    let mut open: Vec<usize> = (0..reached.len()).filter(|i| reached[*i]).collect();
+    while let Some(from) = open.pop() {
+        for pointer in model.blocks[from].pointers.iter().filter(|p| !model.is_null(p, renderer.x)) {
+            if let Target::Block(to) = pointer.target
+                && !core::mem::replace(&mut reached[to], true)
+            {
+                open.push(to);
+            }
+        }
+    }
+    reached
 }
 
 /// The numbers of a structure returned by the last call. Padding, pointers, bit-fields and unions are left out.
