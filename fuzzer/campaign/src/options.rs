@@ -15,7 +15,11 @@ use penfuzz_engine::{
     stages::{SearchKind, paper},
 };
 use penfuzz_prove as prove;
-use penfuzz_report::{Compilation, criterion::Criterion, test_format::TestFormat};
+use penfuzz_report::{
+    Compilation,
+    criterion::Criterion,
+    test_format::{TestFormat, TestStyle},
+};
 
 use crate::watch::Monitor;
 
@@ -33,6 +37,11 @@ pub struct Options {
     /// What one run of the campaign does.
     pub run: RunOptions,
 }
+
+/// The time that a long campaign leaves for the compilation of its tests.
+const MOST_FOR_TESTS: Duration = Duration::from_secs(3);
+/// The same of a campaign of some seconds: two compilers side by side translate a C file in this time.
+const LEAST_FOR_TESTS: Duration = Duration::from_millis(500);
 
 /// The options of one run of a campaign, which the next run does not keep.
 #[derive(Debug, Clone)]
@@ -59,6 +68,8 @@ pub struct RunOptions {
     pub ulp: u64,
     /// The format of the emitted tests.
     pub test_format: TestFormat,
+    /// How the tests of plain numbers are written.
+    pub test_style: TestStyle,
     /// Requirement tags in source comments that the tests are traced to.
     pub requirements: Vec<String>,
     /// Directories of other fuzzers whose finds are imported while the campaign runs.
@@ -95,6 +106,7 @@ impl Default for RunOptions {
             paper: paper::Parameters::AS_WRITTEN,
             ulp: 0,
             test_format: TestFormat::default(),
+            test_style: TestStyle::default(),
             requirements: Vec::new(),
             sync: Vec::new(),
             monitors: Vec::new(),
@@ -117,6 +129,16 @@ pub enum Proofs {
     Brief,
     /// At the end, within these limits.
     Within(prove::Limits),
+}
+
+impl RunOptions {
+    /// How long the clients search: the limit of the run, without the time that the check of the emitted tests takes.
+    #[must_use]
+    pub fn search_limit(&self) -> Option<Duration> {
+        let for_tests = |limit: Duration| (limit / 8).min(LEAST_FOR_TESTS).max((limit / 20).min(MOST_FOR_TESTS));
+        let is_checked = self.check_tests;
+        self.max_time.map(|limit| if is_checked { limit - for_tests(limit) } else { limit })
+    }
 }
 
 impl Options {

@@ -359,14 +359,13 @@ impl Blocks {
     }
 
     /// The elements of an object of the C++ library after the last run, which may have been reallocated: their bytes
-    /// and their number.
+    /// and their number. The object lies at offset `at` of the memory `contents`, as the run has left it.
     #[must_use]
-    pub fn elements(&self, block: usize, at: usize, class: &Class) -> Option<(&[u8], usize)> {
+    pub fn elements(&self, contents: &[u8], at: usize, class: &Class) -> Option<(&[u8], usize)> {
         const MOST: usize = 1 << 20;
         if !self.has_returned {
             return None;
         }
-        let contents = self.contents(block);
         let word = |at: usize| Some(usize::from_le_bytes(contents.get(at..at + 8)?.try_into().ok()?));
         let stride = self.model.types[class.element()].size.max(1);
         let (begin, bytes) = match class {

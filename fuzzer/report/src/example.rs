@@ -50,6 +50,7 @@ pub fn report() -> Report {
         ulp: 0,
         expects: None,
         test_format: crate::test_format::TestFormat::default(),
+        test_style: crate::test_format::TestStyle::default(),
         header: None,
         without_source: false,
         branches: Branches {

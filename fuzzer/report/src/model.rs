@@ -20,7 +20,7 @@ use super::{
     requirements::Requirement,
     test_check::{FailedTest, TestCheck},
 };
-use crate::test_format::TestFormat;
+use crate::test_format::{TestFormat, TestStyle};
 
 /// The version of the `report.json` schema.
 pub const SCHEMA: u32 = 1;
@@ -70,6 +70,9 @@ pub struct Report {
     /// The format of the test program (`--test-format`).
     #[serde(default, skip_serializing_if = "TestFormat::is_plain")]
     pub test_format: TestFormat,
+    /// How the tests of plain numbers are written (`--test-style`).
+    #[serde(default, skip_serializing_if = "TestStyle::is_functions")]
+    pub test_style: TestStyle,
     /// The project's header that declares the function; `None` if there is none that can be included without changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<Header>,

@@ -20,6 +20,35 @@ pub enum TestFormat {
     Check,
 }
 
+/// How the tests of plain numbers are written (`--test-style`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestStyle {
+    /// One function for each test.
+    #[default]
+    Functions,
+    /// One table with a row for each test whose arguments and result are numbers.
+    Table,
+}
+
+impl TestStyle {
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "functions" => Some(Self::Functions),
+            "table" => Some(Self::Table),
+            _ => None,
+        }
+    }
+
+    /// Is it the default?
+    #[must_use]
+    pub fn is_functions(&self) -> bool {
+        *self == Self::Functions
+    }
+}
+
 impl TestFormat {
     /// Every format; the first is the default.
     pub const ALL: [Self; 6] = [Self::Plain, Self::GoogleTest, Self::Catch2, Self::Unity, Self::Cmocka, Self::Check];

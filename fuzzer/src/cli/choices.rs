@@ -6,7 +6,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use penfuzz_engine::{saturation::ScopeKind, stages::SearchKind};
 use penfuzz_executor::sandbox::Allow;
 use penfuzz_questions::code_mutants::Distances;
-use penfuzz_report::{criterion::Criterion, test_format::TestFormat};
+use penfuzz_report::{
+    criterion::Criterion,
+    test_format::{TestFormat, TestStyle},
+};
 use penfuzz_target::program::Rounding;
 use penfuzz_testgen::formats::FORMATS;
 
@@ -167,4 +170,13 @@ pub fn rounding() -> impl TypedValueParser<Value = Rounding> {
 pub fn test_format() -> impl TypedValueParser<Value = TestFormat> {
     let names = FORMATS.iter().map(|f| PossibleValue::new(f.format.name()).help(f.help));
     PossibleValuesParser::new(names).map(|given| TestFormat::named(&given).expect("clap accepts only the listed names"))
+}
+
+/// Values of `--test-style`.
+pub fn test_style() -> impl TypedValueParser<Value = TestStyle> {
+    let names = [
+        PossibleValue::new("functions").help("A function for each test"),
+        PossibleValue::new("table").help("A row of one table for each test of plain numbers"),
+    ];
+    PossibleValuesParser::new(names).map(|given| TestStyle::named(&given).expect("clap accepts only the listed names"))
 }

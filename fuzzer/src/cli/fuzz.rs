@@ -22,7 +22,13 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_prove as prove;
 use penfuzz_questions::{boundary, paths};
 use penfuzz_report::{
-    Report, criterion::Criterion, format::share, goal, json, junit::Campaign, summary, test_format::TestFormat,
+    Report,
+    criterion::Criterion,
+    format::share,
+    goal, json,
+    junit::Campaign,
+    summary,
+    test_format::{TestFormat, TestStyle},
 };
 use penfuzz_system::{
     console, errln,
@@ -104,6 +110,10 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format(), default_value = "plain")]
     test_format: TestFormat,
 
+    /// How the emitted tests of plain numbers are written.
+    #[arg(long, value_name = "STYLE", value_parser = choices::test_style(), default_value = "functions")]
+    test_style: TestStyle,
+
     /// Coverage criteria that the tests fulfil; may be repeated, or a list [default: branch].
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = choices::criterion())]
     pub(super) criterion: Vec<Criterion>,
@@ -179,6 +189,7 @@ impl Args {
             paper: self.paper.to_parameters(self.search),
             ulp: self.ulp,
             test_format: self.test_format,
+            test_style: self.test_style,
             requirements: self.tags()?,
             sync: self.sync.clone(),
             monitors: self.monitors.clone(),

@@ -6,6 +6,7 @@ use penfuzz_report::{
     arg::Arg,
     c_text::{self, Environment, call, comment, environment, identifier, numbers, standard_input, with_outputs},
     model::{End, Finding, OUTPUT_KIND, Parameter, Report, Signature, Test},
+    test_format::TestStyle,
 };
 
 use super::{
@@ -14,6 +15,7 @@ use super::{
     names::{Names, Title},
     prologue::{address, cell_values, output, spelled, tested_name, variable_type},
     result, sequence,
+    table::{self, Number, Table},
 };
 
 /// The signals by which an emitted test may expect to die, and whether it must. A memory fault is undefined behaviour,
@@ -52,11 +54,30 @@ pub enum Kind {
     Words(usize),
 }
 
+/// The name of a value, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Label {
+    /// A text: `result`, `*out`, `errno`.
+    Text(String),
+    /// A C expression for the text, in a loop over the rows of a table.
+    Expression(String),
+}
+
+impl Label {
+    /// The label as a C expression.
+    pub(super) fn expression(&self) -> String {
+        match self {
+            Self::Text(text) => c_text::string(text),
+            Self::Expression(expression) => expression.clone(),
+        }
+    }
+}
+
 /// A value that is checked after the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// Name of the value, for people: `result`, `*out`, `errno`.
-    pub label: String,
+    /// Its name.
+    pub label: Label,
     /// The C expression for the value.
     pub value: String,
     /// How it is compared.
@@ -69,7 +90,8 @@ impl Check {
     /// Returns whether the value is the result, or a part of it.
     pub(super) fn is_of_result(&self) -> bool {
         let own = |text: &str| self.value.starts_with(text);
-        self.value == "result" || own("result.") || self.value.contains("&result + ")
+        let is_part = own("result.") || own("result[") || self.value.contains("(result)");
+        self.value == "result" || is_part || self.value.contains("&result + ")
     }
 
     /// Returns whether the value is an integer or a `bool`.
@@ -110,6 +132,10 @@ pub struct Case {
     pub own_process: bool,
     /// The test sets variables of the program. If the call ends its process, these are set in the child, too.
     pub sets_state: bool,
+    /// The arguments, if they are numbers.
+    pub numbers: Option<Vec<Number>>,
+    /// The rows of a table that this test runs one by one.
+    pub table: Option<Table>,
 }
 
 /// A call of a sequence before the last one.
@@ -207,6 +233,10 @@ fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Op
 /// program can expect, such as one caused by too much memory or one that depends on earlier calls.
 fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
     let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
+    // Without pen-cc a failed check aborts (penfuzz.h).
+    if can_occur && finding.reason.starts_with("PEN_CHECK(") {
+        return Some(("SIGABRT", true));
+    }
     SIGNALS.into_iter().find(|(name, _)| can_occur && finding.reason.contains(name))
 }
 
@@ -227,7 +257,7 @@ pub(super) fn all(report: &Report) -> Vec<Case> {
     });
     let mut cases: Vec<_> = tests.collect();
     cases.extend(report.crashes.iter().filter_map(|finding| failing(report, finding, &mut names)));
-    cases
+    if report.test_style == TestStyle::Table { table::joined(report, cases) } else { cases }
 }
 
 /// The test of an input that crashes, as an expected failure.
@@ -288,13 +318,20 @@ fn case(report: &Report, title: Title, test: &Test, ending: Ending) -> Case {
         throws: test.throws.clone(),
         own_process: ending == Ending::Return && needs_fresh_process(report, test),
         sets_state: test.args.iter().any(Arg::is_global),
+        numbers: table::numbers(report, test),
+        table: None,
     };
     if test.args.iter().any(Arg::is_call) { sequence::case(report, test, ending, case) } else { case }
 }
 
 /// The check that a call has set `errno` to `n`.
 pub(super) fn errno_check(n: i32) -> Check {
-    Check { label: "errno".to_owned(), value: "error".to_owned(), kind: Kind::Signed, expected: Some(n.to_string()) }
+    Check {
+        label: Label::Text("errno".to_owned()),
+        value: "error".to_owned(),
+        kind: Kind::Signed,
+        expected: Some(n.to_string()),
+    }
 }
 
 /// Returns whether the test must begin with the state of a new process. A call of `main` must, and so must a test that
@@ -321,7 +358,7 @@ pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>
         _ => return None,
     };
     let expected = expected.map(|arg| number(kind, arg));
-    Some(Check { label: label.to_owned(), value: value.to_owned(), kind: checked, expected })
+    Some(Check { label: Label::Text(label.to_owned()), value: value.to_owned(), kind: checked, expected })
 }
 
 /// The number of an argument or result as an expression.
@@ -412,7 +449,7 @@ pub(super) fn one_call(
 }
 
 /// Returns whether the argument is neither a number nor a pointer to one.
-fn is_memory(parameter: &Parameter, arg: &Arg) -> bool {
+pub(super) fn is_memory(parameter: &Parameter, arg: &Arg) -> bool {
     let is_number = !parameter.kind.is_empty() && parameter.kind != OUTPUT_KIND;
     !arg.memory.is_empty() || parameter.pointer && arg.type_name == parameter.type_name || !is_number
 }
@@ -422,7 +459,7 @@ fn structure(name: &str, variable: &str, expected: Option<&Arg>) -> Option<Check
     let words = numbers(&arg.hex);
     let n = arg.bits.split(' ').count();
     words.starts_with('{').then(|| Check {
-        label: format!("*{name}"),
+        label: Label::Text(format!("*{name}")),
         value: format!("&{variable}"),
         kind: Kind::Words(n),
         expected: Some(words.to_owned()),
@@ -441,7 +478,12 @@ fn filled_in(report: &Report, parameter: &str, variable: &str, outputs: &[Arg]) 
 /// Type and value of the variable for an argument. If the program includes the source, the types must be the project's
 /// own: `long *` and `long long *` are different types. `enumeration` is the one that the parameter is or points to, in
 /// C++.
-fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> (String, String) {
+pub(super) fn initializer(
+    report: &Report,
+    parameter: &Parameter,
+    arg: &Arg,
+    enumeration: Option<&str>,
+) -> (String, String) {
     let value = number(&parameter.kind, arg);
     if has_types(report) {
         let type_name = comment(enumeration.unwrap_or(&arg.type_name));
@@ -457,7 +499,7 @@ fn initializer(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: O
 const TYPES_OF_LITERALS: [&str; 4] = ["double", "float", "int", "unsigned int"];
 
 /// A number as an argument. `enumeration` is its type if that is an enumeration of C++.
-fn number_passed(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> String {
+pub(super) fn number_passed(report: &Report, parameter: &Parameter, arg: &Arg, enumeration: Option<&str>) -> String {
     if let Some(enumerator) = enumerator(report, arg, enumeration) {
         return enumerator;
     }

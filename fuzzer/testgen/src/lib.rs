@@ -54,6 +54,7 @@ mod prototype;
 mod result;
 mod sequence;
 mod streams;
+mod table;
 mod trial;
 
 use std::fmt::Write;

@@ -323,8 +323,9 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     }
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
     let declared_as = found.map(|m| declared_as(report, m));
-    let expression = place.expression.strip_suffix(".size()").unwrap_or(&place.expression);
-    if declared_as == Some(DeclaredAs::Object) && is_of_variables(expression) {
+    let is_typed_result = place.variable == RESULT && has_types(report) && is_cxx_program(report);
+    let is_object = declared_as == Some(DeclaredAs::Object) || is_typed_result && is_of_library(place);
+    if is_object && (is_of_variables(&place.expression) || is_of_library(place)) {
         return Some(place.expression.clone());
     }
     if place.in_object {
@@ -363,6 +364,13 @@ pub(super) fn member(report: &Report, variable: &str, place: &Place) -> String {
 /// Returns whether an expression consists of names, members and elements.
 fn is_of_variables(expression: &str) -> bool {
     expression.chars().all(|c| c.is_alphanumeric() || "_.[]".contains(c))
+}
+
+/// Returns whether an expression calls an operation of the C++ library, for example `result.size()`, or has an element
+/// of its containers.
+fn is_of_library(place: &Place) -> bool {
+    let is_call = |end: &str| place.expression.contains(end) && !place.expression.contains('*');
+    place.in_object || ["size()", "value()", "real()", "imag()", "std::get<"].into_iter().any(is_call)
 }
 
 /// The expression for the value at a byte offset from an address.

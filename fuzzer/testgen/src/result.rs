@@ -39,7 +39,7 @@ pub(super) fn variable(report: &Report, test: &Test) -> Option<String> {
     // If other statements run around the call, the variable is declared before it, and a class may have no default
     // constructor.
     let is_apart = test.errno.is_some() || test.args.last().is_some_and(Arg::is_rounding);
-    if is_cxx && is_apart && !layout.is_plain {
+    if is_cxx && is_apart && !layout.is_plain && layout.kind != "library" {
         return None;
     }
     // In C++, only the name in the layout is qualified.
@@ -50,16 +50,18 @@ pub(super) fn variable(report: &Report, test: &Test) -> Option<String> {
 
 /// The index of the layout that the program declares again for the result.
 pub(super) fn mirrored(report: &Report) -> Option<usize> {
-    let is_needed = Access::of(report) == Access::Prototype && layout(report).is_some();
+    let is_needed = Access::of(report) == Access::Prototype && layout(report).is_some_and(|l| l.kind != "library");
     report.signature.result_layout.filter(|_| is_needed)
 }
 
 fn layout(report: &Report) -> Option<&Layout> {
     let layout = report.signature.layouts.get(report.signature.result_layout?)?;
-    (layout.kind == "structure" || layout.kind.starts_with("complex")).then_some(layout)
+    let is_object = matches!(layout.kind.as_str(), "structure" | "library");
+    (is_object || layout.kind.starts_with("complex")).then_some(layout)
 }
 
 /// Returns whether the program can access the members of the result by name.
 pub(super) fn has_members(report: &Report, place: &Place) -> bool {
-    place.variable == RESULT && (!is_cxx_program(report) || layout(report).is_some_and(|l| l.is_plain))
+    let has_public = |l: &Layout| ["std::pair<", "std::array<"].into_iter().any(|name| l.type_name.starts_with(name));
+    place.variable == RESULT && (!is_cxx_program(report) || layout(report).is_some_and(|l| l.is_plain || has_public(l)))
 }

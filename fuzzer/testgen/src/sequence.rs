@@ -10,7 +10,7 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, has_types, is_cxx_program},
-    cases::{Callee, Case, Check, Ending, Kind, Step, check, errno_check, one_call, setup_statements},
+    cases::{Callee, Case, Check, Ending, Kind, Label, Step, check, errno_check, one_call, setup_statements},
     globals, memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
     result,
@@ -187,7 +187,7 @@ pub(super) fn case(report: &Report, test: &Test, ending: Ending, case: Case) -> 
     let (call, result, mut checks) = match last.makes_nothing.filter(|_| is_nothing && normal) {
         Some(expression) => {
             let check = Check {
-                label: "no object".to_owned(),
+                label: Label::Text("no object".to_owned()),
                 value: "result".to_owned(),
                 kind: Kind::Signed,
                 expected: Some("1".to_owned()),

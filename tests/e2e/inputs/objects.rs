@@ -313,3 +313,29 @@ double outer(const double *a) { return kernel().both(a); }
     );
     has(&text, "kernel::dot(");
 }
+
+/// Results that are objects of the C++ library are checked as a program reads them.
+#[test]
+fn results_of_the_library() {
+    let text =
+        cxx("std::optional<double> half(double x) { if (x > 3) return 2.5; return std::nullopt; }\n", "_Z4halfd");
+    has(&text, "std::optional<double> result = half(");
+    has(&text, "penfuzz_check_unsigned(\"result.has_value()\", result.has_value(), 0);");
+    has(&text, "penfuzz_check_f64(\"result.value()\", result.value(), 2.5);");
+    let text = cxx(
+        "#include <tuple>\nstd::tuple<double, int, bool> all(int x) { if (x > 3) return {2.5, 7, true}; return {}; }\n",
+        "_Z3alli",
+    );
+    has(&text, "penfuzz_check_f64(\"std::get<0>(result)\", std::get<0>(result), 2.5);");
+    has(&text, "penfuzz_check_unsigned(\"std::get<2>(result)\", std::get<2>(result), 1);");
+    let text = cxx("std::string size(int x) { if (x > 3) return \"large\"; return \"\"; }\n", "_Z4sizeB5cxx11i");
+    has(&text, "penfuzz_check_unsigned(\"result.size()\", result.size(), 5ULL);");
+    has(&text, "penfuzz_check_signed(\"result[0]\", result[0], 108);");
+    let text = cxx(
+        "#include <complex>\nstd::complex<double> point(int x) { if (x > 3) return {2.5, 1}; return 0; }\n",
+        "_Z5pointi",
+    );
+    has(&text, "penfuzz_check_f64(\"result.imag()\", result.imag(), 1.0);");
+    let text = cxx("std::pair<int, double> both(int x) { if (x > 3) return {4, 2.5}; return {}; }\n", "_Z4bothi");
+    has(&text, "penfuzz_check_f64(\"result.second\", result.second, 2.5);");
+}

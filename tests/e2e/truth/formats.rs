@@ -407,3 +407,15 @@ fn suites_have_a_format() {
     let run = dir.penfuzz("").arg(dir.path("floats.c")).args("--test-format junit").exits(2);
     run.says("googletest");
 }
+
+#[test]
+fn tests_of_numbers_in_one_table() {
+    let dir = Dir::new();
+    let source = dir.file("sign.c", "int sign(double x) { if (x < 0) return -1; return x > 0; }\n");
+    for format in frameworks().chain(["plain"]) {
+        succeeds_and_counts(&dir, &source, format, "--test-style table --max-evals 2000 --no-prove", 0);
+        let text = text(&dir);
+        assert!(text.contains("{\"line 1: x < 0 is true\", -1.0, -1},"), "{format}: {text}");
+        assert!(text.contains("rows[i].expected") && text.contains("rows[i].when"), "{format}: {text}");
+    }
+}

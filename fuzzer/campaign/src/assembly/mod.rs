@@ -131,6 +131,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         ulp: from.options.run.ulp,
         expects: None,
         test_format: from.options.run.test_format,
+        test_style: from.options.run.test_style,
         header: None,
         branches: branches(from.saturation, &claims),
         branches_of_calls: branches_of_calls(evaluator, from),

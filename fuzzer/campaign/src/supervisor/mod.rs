@@ -269,7 +269,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         let searched = self.search_time();
-        if self.options.run.max_time.is_some_and(|t| searched >= t) {
+        if self.options.run.search_limit().is_some_and(|t| searched >= t) {
             self.stop_all(StopReason::MaxTime);
         }
         if interrupts::requested() {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use penfuzz_engine::saturation::Goals;
-use penfuzz_report::{Branches, Compilation, Report, SCHEMA, test_format::TestFormat};
+use penfuzz_report::{
+    Branches, Compilation, Report, SCHEMA,
+    test_format::{TestFormat, TestStyle},
+};
 use penfuzz_target::program::{Rounding, environment, state};
 
 use super::{
@@ -61,6 +64,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         ulp: 0,
         expects: None,
         test_format: TestFormat::default(),
+        test_style: TestStyle::default(),
         header: None,
         branches: Branches::default(),
         source_hashes: BTreeMap::new(),

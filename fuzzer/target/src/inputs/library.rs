@@ -69,6 +69,15 @@ impl Class {
         }
     }
 
+    /// Offset of the pointer to the first element; `None` if the class has none.
+    #[must_use]
+    pub const fn begin(&self) -> Option<usize> {
+        match self {
+            Self::Vector { begin, .. } | Self::String { begin, .. } | Self::View { begin, .. } => Some(*begin),
+            Self::Optional { .. } => None,
+        }
+    }
+
     /// The class as written in source code, for example `std::vector<double>`. `name` returns the names of other types.
     pub fn spelled(&self, name: impl Fn(TypeId) -> String) -> String {
         match self {

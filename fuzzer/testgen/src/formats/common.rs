@@ -9,7 +9,7 @@ use penfuzz_report::{
 
 use super::{format_of, support};
 use crate::{
-    cases::{Case, Check, Ending, Kind, with_environment},
+    cases::{Case, Check, Ending, Kind, Label, with_environment},
     head, not_called,
     prologue::{constants, headers, prologue},
     streams::entry,
@@ -69,6 +69,9 @@ pub fn returning(case: &Case, integer: fn(&Check, &str) -> String) -> String {
     if let Some(type_name) = &case.throws {
         return out + &throwing(case, type_name) + "    PENFUZZ_EXPECT(difference);\n";
     }
+    if let Some(table) = &case.table {
+        return out + &table.statements(&|check| asserted(check, integer));
+    }
     out.push_str(&called(case));
     for check in &case.checks {
         out.push_str(&asserted(check, integer));
@@ -127,9 +130,11 @@ fn called(case: &Case) -> String {
 
 /// The assertion of a value; empty if nothing is expected.
 fn asserted(check: &Check, integer: fn(&Check, &str) -> String) -> String {
+    // Not every framework shows a label with its own assertions, and a row of a table is known by its label.
+    let has_name = matches!(check.label, Label::Text(_));
     match (&check.expected, &check.kind) {
         (None, _) => String::new(),
-        (Some(expected), Kind::Signed | Kind::Unsigned) => format!("    {}\n", integer(check, expected)),
+        (Some(expected), Kind::Signed | Kind::Unsigned) if has_name => format!("    {}\n", integer(check, expected)),
         (Some(_), _) => difference(check, "PENFUZZ_EXPECT"),
     }
 }
@@ -137,7 +142,7 @@ fn asserted(check: &Check, integer: fn(&Check, &str) -> String) -> String {
 /// A call of `expect` with the difference between a value and the expected one.
 fn difference(check: &Check, expect: &str) -> String {
     let Some(expected) = &check.expected else { return String::new() };
-    let (label, value) = (string(&check.label), &check.value);
+    let (label, value) = (check.label.expression(), &check.value);
     let kind = match check.kind {
         Kind::F32 => "f32",
         Kind::F64 => "f64",
@@ -205,7 +210,7 @@ pub fn body(case: &Case, integer: fn(&Check, &str) -> String) -> String {
 
 fn ended(integer: fn(&Check, &str) -> String, value: &str, expected: &str) -> String {
     let check = Check {
-        label: "end of the child".to_owned(),
+        label: Label::Text("end of the child".to_owned()),
         value: value.to_owned(),
         kind: Kind::Signed,
         expected: Some(expected.to_owned()),

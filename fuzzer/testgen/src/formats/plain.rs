@@ -159,6 +159,9 @@ fn throwing_call(case: &Case, type_name: &str) -> String {
 /// The call and its checks. If no other statement must run around the call, it is an argument of the check of its
 /// result.
 fn returning_call(case: &Case) -> String {
+    if let Some(table) = &case.table {
+        return table.statements(&check);
+    }
     let checks = |checks: &[Check]| checks.iter().map(check).collect::<String>();
     if case.environment.is_none() && !case.errno {
         let is_structure = |c: &Check| c.is_of_result() && c.value != "result";
@@ -175,7 +178,7 @@ fn returning_call(case: &Case) -> String {
 
 /// A statement that prints a value and compares it with the expected one, if that is known.
 fn check(check: &Check) -> String {
-    let (label, value) = (string(&check.label), &check.value);
+    let (label, value) = (check.label.expression(), &check.value);
     let (shown, checked) = match check.kind {
         Kind::F32 => ("float", "f32"),
         Kind::F64 => ("float", "f64"),

@@ -1,6 +1,6 @@
 //! Unity of `ThrowTheSwitch`. It is compiled from its source; the environment variable `UNITY` names the directory.
 
-use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
+use penfuzz_report::{model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
@@ -40,7 +40,7 @@ const PARTS: Parts = Parts { includes: "#include <unity.h>\n", test, main };
 
 fn integer(check: &Check, expected: &str) -> String {
     let name = if check.kind == Kind::Signed { "INT64" } else { "UINT64" };
-    format!("TEST_ASSERT_EQUAL_{name}_MESSAGE({expected}, {}, {});", check.value, string(&check.label))
+    format!("TEST_ASSERT_EQUAL_{name}_MESSAGE({expected}, {}, {});", check.value, check.label.expression())
 }
 
 fn test(_: &Report, case: &Case) -> String {

@@ -23,8 +23,10 @@ pub fn types(model: &Model) -> Vec<TypeId> {
     for of in behind.chain(passed).chain(result) {
         let of = element(model, of).0;
         let t = &model.types[of];
-        let is_needed =
-            matches!(t.form, Form::Struct(_) | Form::Union(_) | Form::Pointer(_)) || t.has(type_flag::COMPLEX);
+        let is_result = Some(of) == result;
+        let is_needed = matches!(t.form, Form::Struct(_) | Form::Union(_) | Form::Pointer(_))
+            || t.has(type_flag::COMPLEX)
+            || is_result && matches!(t.form, Form::Library(_));
         if is_needed && !found.contains(&of) {
             found.push(of);
         }
@@ -70,13 +72,19 @@ fn layout(model: &Model, of: TypeId, depth: usize) -> Layout {
         Form::Array(part, _) if model.types[*part].size == 8 => ("complex f64", Vec::new()),
         Form::Struct(members) if depth < DEEPEST => ("structure", all(members)),
         Form::Union(members) if depth < DEEPEST => ("union", all(members)),
+        Form::Library(_) if depth == 0 => ("library", Vec::new()),
         _ => ("", Vec::new()),
     };
     let is_number = matches!(t.form, Form::Number(_)) && t.enumerators.is_empty() && !t.has(type_flag::ENUM);
     let is_own = |m: &Layout| m.is_plain && !m.name.is_empty();
     let is_structure = kind == "structure" && !t.has(type_flag::CLASS) && members.iter().all(is_own);
+    let type_name = match &t.form {
+        Form::Library(class) if depth == 0 => class.spelled(|of| model.types[of].name.clone()),
+        _ if members.is_empty() => String::new(),
+        _ => t.name.clone(),
+    };
     Layout {
-        type_name: if members.is_empty() { String::new() } else { t.name.clone() },
+        type_name,
         kind: kind.to_owned(),
         size: t.size,
         elements,

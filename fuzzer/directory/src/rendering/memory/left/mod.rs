@@ -1,6 +1,8 @@
 //! Finds the values in memory after calls: those that the call has changed, and those that it has left as they were. A
 //! call may have written the value that was there before, so a test that does not check it would miss a fault.
 
+mod library;
+
 use penfuzz_abi::type_flag;
 use penfuzz_executor::blocks::Blocks;
 use penfuzz_mutators::view::Kind;
@@ -8,7 +10,6 @@ use penfuzz_report::{Arg, Place, RESULT, literal};
 use penfuzz_target::{
     inputs::{
         Block, Owner, Target,
-        library::Class,
         types::{Form, Member, Number, TypeId},
     },
     program::Function,
@@ -137,6 +138,12 @@ impl<'a> Walk<'a> {
             return;
         }
         let t = &self.renderer.model.types[of];
+        if let Form::Struct(members) = &t.form
+            && t.name.starts_with("std::")
+            && self.visit_public(members, &t.name, at, path, expression)
+        {
+            return;
+        }
         match &t.form {
             Form::Number(Number::Plain(kind)) => self.note(*kind, &t.name, at, path, expression),
             Form::Array(element, _) if t.has(type_flag::COMPLEX) => {
@@ -169,35 +176,11 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            Form::Library(class) if class.owns() && !self.in_object => {
-                self.visit_elements(class, at, path.trim_start_matches('*'), expression);
+            Form::Library(class) if !self.in_object => {
+                self.visit_library(class, at, path.trim_start_matches('*'), expression);
             }
             _ => {}
         }
-    }
-
-    /// Searches an object of the C++ library for changed elements and for a changed number of elements.
-    fn visit_elements(&mut self, class: &Class, at: usize, path: &str, expression: &str) {
-        let renderer = self.renderer;
-        let Some(own) = self.before else { return };
-        let begin = match class {
-            Class::Vector { begin, .. } | Class::String { begin, .. } => at + begin,
-            Class::View { .. } | Class::Optional { .. } => return,
-        };
-        let Some(Target::Block(block)) = renderer.model.pointer_at(own, begin).map(|p| p.target) else { return };
-        let Some((after, n)) = self.blocks.elements(own, at, class) else { return };
-        let b = &renderer.model.blocks[block];
-        let before = b.len(renderer.x) - usize::from(b.is_terminated);
-        let mut walk = Walk { in_object: true, ..Walk::new(renderer, self.blocks, Some(block), after, self.variable) };
-        let size = (format!("{path}.size()"), format!("{expression}.size()"));
-        let size = walk.value(Kind::U64, n as u64, "std::size_t", 0, (&size.0, &size.1));
-        walk.add(size, n != before);
-        let stride = renderer.model.types[class.element()].size;
-        for i in 0..n.min(MOST_VALUES) {
-            walk.visit(class.element(), i * stride, &format!("{path}[{i}]"), &format!("{expression}[{i}]"));
-        }
-        self.changed.append(&mut walk.changed);
-        self.unchanged.append(&mut walk.unchanged);
     }
 
     fn note(&mut self, kind: Kind, type_name: &str, at: usize, path: &str, expression: &str) {
