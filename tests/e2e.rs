@@ -44,6 +44,8 @@ mod full_disk;
 mod further_criteria;
 #[path = "e2e/goals.rs"]
 mod goals;
+#[path = "e2e/graded.rs"]
+mod graded;
 #[path = "e2e/hostile.rs"]
 mod hostile;
 #[path = "e2e/inputs/mod.rs"]

@@ -177,10 +177,19 @@ HIDDEN int __wrap_posix_memalign(void **p, size_t alignment, size_t size) {
   return error;
 }
 
+/* Ends the evaluation as the C library does if it has not allocated the memory that it is to free. The fuzzer knows
+ * this function by its name (fuzzer/executor/src/fault.rs). */
+HIDDEN __attribute__((noinline, noreturn)) void __pen_not_allocated(const void *p);
+void __pen_not_allocated(const void *p) {
+  __pen_state.exit_status = (int64_t)(intptr_t)p;
+  abort();
+}
+
 HIDDEN void __wrap_free(void *p) {
   if (in_arena(p)) {
     given(p);
   } else {
+    if (is_owned(p)) __pen_not_allocated(p);
     unlisted(p);
     __real_free(p);
   }
@@ -196,6 +205,7 @@ HIDDEN void *__wrap_realloc(void *p, size_t size) {
     if (moved || !size) given(p);
     return moved;
   }
+  if (is_owned(p)) __pen_not_allocated(p);
   int was = unlisted(p);
   size_t room = __pen_fill.on ? __real_malloc_usable_size(p) : SIZE_MAX;
   void *moved = __real_realloc(p, size);

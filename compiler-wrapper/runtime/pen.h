@@ -598,7 +598,7 @@ struct pen_state {
   void (*stop)(uint32_t reason, void *place);
   int64_t exit_status;  /* the argument of exit(), set before `stop` is called with PEN_STOP_EXIT; with PEN_STOP_THROW
                            the address of the name of the type that was thrown, or 0; with PEN_STOP_CHECK that of the
-                           text */
+                           text; before an abort of __pen_not_allocated that of the memory */
   const uint64_t *lead; /* one per branch: r at distance 0 from the branch, see PEN_LEAD; null: there is none */
   /* The path: n_path branches of sites with PEN_STEP, in the order of their passes. Within a segment the passes are
    * contiguous; before a segment there may be any others. The last step may be PEN_END.

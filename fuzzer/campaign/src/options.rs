@@ -137,7 +137,7 @@ impl RunOptions {
     pub fn search_limit(&self) -> Option<Duration> {
         let for_tests = |limit: Duration| (limit / 8).min(LEAST_FOR_TESTS).max((limit / 20).min(MOST_FOR_TESTS));
         let is_checked = self.check_tests;
-        self.max_time.map(|limit| if is_checked { limit - for_tests(limit) } else { limit })
+        self.max_time.map(|limit| if is_checked { limit.saturating_sub(for_tests(limit)) } else { limit })
     }
 }
 

@@ -459,6 +459,13 @@ impl Blocks {
         Some(AdjacentAccess { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
     }
 
+    /// Whether an address is computed from that of a block, with an index or a difference of any 32-bit size. What the
+    /// target allocates lies farther away.
+    #[must_use]
+    pub fn is_near(&self, address: u64) -> bool {
+        address.abs_diff(self.map.as_ptr().expose_provenance() as u64) < REGION as u64 / 4
+    }
+
     /// Describes where an address lies.
     #[must_use]
     pub fn describe(&self, address: u64) -> Option<String> {

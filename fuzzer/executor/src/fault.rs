@@ -202,6 +202,13 @@ impl FaultReader {
         if self.undefined.is_empty() { None } else { self.undefined.at(self.symbols.inside(address)?) }
     }
 
+    /// Whether the function has freed or reallocated memory of the fuzzer, which `malloc` has not allocated.
+    #[must_use]
+    pub fn has_freed_unallocated(&self, end: &End) -> bool {
+        let is_there = |frame: u64| self.symbols.is_in(frame.wrapping_sub(1), "__pen_not_allocated");
+        end.signal == libc::SIGABRT && end.frames().any(is_there)
+    }
+
     fn reason(&self, end: &End) -> String {
         match end.stop {
             abi::stop::FUEL => return format!("did not return within {} loop iterations and calls", self.limits.fuel),
@@ -224,6 +231,9 @@ impl FaultReader {
                 format!("uses `{}`, which is not defined", demangled(name.into()))
             }
             libc::SIGALRM => format!("did not return within {:?}", self.limits.timeout),
+            libc::SIGABRT if self.has_freed_unallocated(end) => {
+                "SIGABRT: frees memory that malloc has not allocated".to_owned()
+            }
             libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
             libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),
             s => signal_name(s),

@@ -80,6 +80,8 @@ pub fn report() -> Report {
             args: args(1.0, 7),
             in_fresh_process: None,
             in_test_program: None,
+            grade: None,
+            violates: Vec::new(),
         }],
         hangs: Vec::new(),
         long: Vec::new(),

@@ -150,7 +150,7 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
     let proofs = report.proved().map(|ProvedBranch { site, branch, proof }| {
         case(&format!("proof: {} {} is unreachable ({})", place(site), branch.outcome, proof.file), None)
     });
-    let crashes = report.crashes.iter().map(|f| finding("crash", f));
+    let crashes = report.crashes.iter().filter(|f| f.counts()).map(|f| finding("crash", f));
     tests.chain(proofs).chain(crashes).chain(report.hangs.iter().map(|f| finding("hang", f))).collect()
 }
 

@@ -30,6 +30,7 @@ pub mod exclusions;
 pub mod extended;
 mod extended_digits;
 pub mod files;
+pub mod finding;
 pub mod format;
 pub mod goal;
 pub mod history;

@@ -20,6 +20,7 @@ use super::{
     requirements::Requirement,
     test_check::{FailedTest, TestCheck},
 };
+pub use crate::finding::{Finding, Grade};
 use crate::test_format::{TestFormat, TestStyle};
 
 /// The version of the `report.json` schema.
@@ -556,38 +557,4 @@ pub struct LongInput {
     pub args: Vec<Arg>,
     /// Wall time of a run without search, in milliseconds, rounded down.
     pub milliseconds: u64,
-}
-
-/// A crash or a hang.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The input that caused it: a file in `crashes/` or `hangs/`, relative to the output directory.
-    pub file: String,
-    /// The fault: `SIGSEGV at 0x0`, `SIGABRT`, `out of fuel`, `did not return within 1 s`.
-    pub reason: String,
-    /// The place: `function (file:line)`, or `module+0xoffset`.
-    pub place: String,
-    /// The stack frames of the target and of libraries, innermost first, each in the format of `place`; empty if
-    /// unknown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stack: Vec<String>,
-    /// The arguments, simplified while they fail at the same place.
-    pub args: Vec<Arg>,
-    /// For a crash: whether it also occurs in a fresh process. If not, no test expects it. `None` if it was not
-    /// replayed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_fresh_process: Option<bool>,
-    /// For a crash that does not occur in the emitted tests: what happened there instead. Then no test expects it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_test_program: Option<String>,
-}
-
-impl Finding {
-    /// A remark for people if the crash did not occur in a fresh process or in the emitted tests; `None` if it did, or
-    /// if that is not known.
-    #[must_use]
-    pub fn dependence(&self) -> Option<&str> {
-        let depends = "depends on earlier calls: it does not occur in a fresh process";
-        (self.in_fresh_process == Some(false)).then_some(depends).or(self.in_test_program.as_deref())
-    }
 }

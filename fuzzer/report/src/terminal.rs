@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
+use penfuzz_system::console::shown;
+
 use super::{
     c_text::{call, decimals},
     decisions::Criterion,
+    finding::relied_on,
     format::{count, seconds},
     model::{Finding, Report},
     words::Words,
@@ -60,8 +63,9 @@ fn without_branches(report: &Report) -> &'static str {
 
 /// Writes crashes, hangs, and inputs that take long but return.
 pub(super) fn list_faults(report: &Report, out: &mut String) {
-    list_findings("CRASH", report, &report.crashes, out);
-    list_findings("HANG", report, &report.hangs, out);
+    list_findings("CRASH", report, report.crashes.iter().filter(|crash| crash.counts()), out);
+    list_findings("HANG", report, report.hangs.iter(), out);
+    list_relied_on(report, out);
     for long in &report.long {
         let _ = writeln!(out, "\nLONG  returns after {} ms", long.milliseconds);
         let _ = writeln!(out, "       {};", call(report, &long.args));
@@ -69,7 +73,22 @@ pub(super) fn list_faults(report: &Report, out: &mut String) {
     }
 }
 
-fn list_findings(title: &str, report: &Report, list: &[Finding], out: &mut String) {
+/// Writes the likely preconditions of the function, which the other crashes violate.
+fn list_relied_on(report: &Report, out: &mut String) {
+    let relied_on = relied_on(&report.crashes);
+    if relied_on.is_empty() {
+        return;
+    }
+    let n = report.crashes.iter().filter(|crash| !crash.counts()).count();
+    let crashes = if n == 1 { "1 crash is" } else { &format!("{n} crashes are") };
+    let _ = writeln!(out, "\nRelies on ({crashes} of inputs that violate this; docs/claims.md)");
+    for (precondition, n) in relied_on {
+        let places = if n == 1 { String::new() } else { format!("  ({n} places)") };
+        let _ = writeln!(out, "       {}{places}", shown(precondition));
+    }
+}
+
+fn list_findings<'a>(title: &str, report: &Report, list: impl Iterator<Item = &'a Finding>, out: &mut String) {
     for finding in list {
         let _ = writeln!(out, "\n{title}  {} in {}", finding.reason, finding.place);
         if let Some(why) = finding.dependence() {

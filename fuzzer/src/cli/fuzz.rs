@@ -22,7 +22,7 @@ use penfuzz_mutators::minimizer::MINIMIZERS;
 use penfuzz_prove as prove;
 use penfuzz_questions::{boundary, paths};
 use penfuzz_report::{
-    Report,
+    Finding, Report,
     criterion::Criterion,
     format::share,
     goal, json,
@@ -372,7 +372,7 @@ pub(super) fn note_missing_solver(proofs: prove::Summary) {
 pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
     let report = &done.report;
     args.ci.write(&report.target, &[Campaign { name: &report.function, outcome: Ok(report) }])?;
-    let found = !report.crashes.is_empty() || !report.hangs.is_empty();
+    let found = report.crashes.iter().any(Finding::counts) || !report.hangs.is_empty();
     let covered = share(report.branches.covered, report.branches.reachable());
     Ok(args.ci.outcome(covered, if found { Outcome::Found } else { Outcome::Fine }))
 }

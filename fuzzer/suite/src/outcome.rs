@@ -112,7 +112,7 @@ impl Row {
             tests: report.tests.len(),
             seconds: report.seconds,
             evaluations: report.evaluations,
-            crashes: report.crashes.len(),
+            crashes: report.crashes.iter().filter(|crash| crash.counts()).count(),
             hangs: report.hangs.len(),
             error: None,
             ..Self::failed(target, &Error::new(""))

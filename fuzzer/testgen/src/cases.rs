@@ -232,7 +232,7 @@ fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Op
 /// The signal that ends a call with these arguments, and whether it must occur again. `None` for a crash that no test
 /// program can expect, such as one caused by too much memory or one that depends on earlier calls.
 fn signal(finding: &Finding) -> Option<(&'static str, bool)> {
-    let can_occur = !finding.args.is_empty() && finding.dependence().is_none();
+    let can_occur = !finding.args.is_empty() && finding.dependence().is_none() && finding.counts();
     // Without pen-cc a failed check aborts (penfuzz.h).
     if can_occur && finding.reason.starts_with("PEN_CHECK(") {
         return Some(("SIGABRT", true));

@@ -3,6 +3,7 @@
 pub mod blocked_sites;
 pub mod claims;
 pub mod criteria;
+mod grades;
 pub mod limits;
 pub mod operands;
 mod origin;
@@ -171,6 +172,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();
     criteria::complete(&mut report, evaluator.target(), from, &order, &covers);
     report.goal = report::goal::GoalResult::of(&report);
+    grades::grade(&function, &mut report);
     report.test_program = Some(penfuzz_testgen::commands(&report));
     report
 }
@@ -305,7 +307,7 @@ fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec
     let can_shrink = |f: &Fault| f.is_cheap && !f.is_out_of_fuel;
     let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
-        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone() })
+        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone(), violates: Vec::new() })
     });
     Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }
@@ -477,6 +479,8 @@ fn findings(
                 args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
                 in_fresh_process: claims.crashes.get(file).copied(),
                 in_test_program: None,
+                grade: None,
+                violates: shrunk.map_or_else(Vec::new, |f| f.violates.clone()),
             }
         })
         .collect()

@@ -44,6 +44,9 @@ pub struct Failing {
     pub key: u64,
     /// What happened, for messages.
     pub reason: String,
+    /// The likely preconditions that the input violates.
+    #[serde(default)]
+    pub violates: Vec<String>,
 }
 
 /// The shrunk inputs.
@@ -66,6 +69,8 @@ pub enum Item {
     Test(String),
     /// Shrinks a fault, identified by its file.
     Fault(String),
+    /// Finds the preconditions that a fault violates, identified by its file.
+    Preconditions(String),
     /// Shrinks the closest input to a branch.
     Closest(u32),
 }

@@ -16,6 +16,7 @@ use penfuzz_mutators::{
 use super::{
     cover::Counts,
     finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
+    violated,
 };
 
 /// Units for one report.
@@ -195,7 +196,7 @@ impl Work<'_> {
         }
         let Finds { goals, uncovered, .. } = self.finds;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
-        let Failing { file, mut bytes, key, mut reason } = failing;
+        let Failing { file, mut bytes, key, mut reason, .. } = failing;
         self.pad(&mut bytes);
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
@@ -217,7 +218,22 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason }));
+            let (file, bytes, reason) = (file.clone(), bytes.clone(), reason.clone());
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates: Vec::new() }));
+        }
+        self.violated(Failing { file, bytes, key, reason, violates: Vec::new() });
+    }
+
+    /// Finds the preconditions that a crash violates. An experiment may end this process, so it is an item of its own.
+    fn violated(&mut self, failing: Failing) {
+        if !self.begin(Item::Preconditions(failing.file.clone())) {
+            return;
+        }
+        self.arm(|_| 0);
+        let (violates, runs) = violated::preconditions(self.evaluator, &failing.bytes, failing.key);
+        self.units = self.units.saturating_sub(runs * FAULT);
+        if !violates.is_empty() {
+            (self.send)(&ChildMessage::Fault(Failing { violates, ..failing }));
         }
     }
 

@@ -171,6 +171,20 @@ impl Evaluator {
         self.last_fault().map(|end| self.faults.key(end))
     }
 
+    /// The signal of the last run's fault, and the address that faulted.
+    #[must_use]
+    pub fn fault_signal(&self) -> Option<(i32, u64)> {
+        self.last_fault().map(|end| (end.signal, end.address))
+    }
+
+    /// If the last run ended because the function freed memory that `malloc` had not allocated: its address.
+    #[must_use]
+    pub fn freed_unallocated(&self) -> Option<u64> {
+        self.last_fault().filter(|end| self.faults.has_freed_unallocated(end))?;
+        // SAFETY: as in `run`.
+        Some(unsafe { (*self.state).exit_status }.cast_unsigned())
+    }
+
     /// The fault of the last run.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {

@@ -9,6 +9,8 @@ mod curve;
 mod listing;
 mod open;
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 
 use super::{
@@ -18,6 +20,7 @@ use super::{
     decisions::{self, Decision},
     exceptions::{Exceptions, Find},
     exceptions_text,
+    finding::relied_on,
     format::{count, seconds, share},
     history::History,
     model::{End, Finding, LongInput, Report, Test},
@@ -48,6 +51,8 @@ struct Page<'a> {
     /// Remaining goals, effort of the search, and its state.
     facts: Vec<String>,
     findings: Vec<Findings<'a>>,
+    /// Likely preconditions, with the numbers of crashes whose inputs violate them.
+    relied_on: BTreeMap<&'a str, usize>,
     long: Listed<&'a LongInput>,
     exceptions: Option<Raised<'a>>,
     /// Mutants that no test kills.
@@ -137,6 +142,7 @@ pub fn page(report: &Report, history: &History) -> String {
         share: share(report.branches.covered, report.branches.total).clamp(0.0, 100.0),
         facts: facts(report),
         findings: findings(report, &mut sources),
+        relied_on: relied_on(&report.crashes),
         long: Listed::of(report.long.iter()),
         exceptions: report.exceptions.as_ref().map(raised),
         equivalent: report.mutation.as_ref().map(|m| Listed::of(m.equivalent.iter())),
@@ -177,10 +183,11 @@ fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'
         let line = place(&finding.place).and_then(|(file, line)| sources.line(file, line));
         Fault { finding, line: line.map(cut) }
     };
-    [("Crashes", &report.crashes), ("Hangs", &report.hangs)]
+    let crashes: Vec<_> = report.crashes.iter().filter(|crash| crash.counts()).collect();
+    [("Crashes", crashes), ("Hangs", report.hangs.iter().collect())]
         .into_iter()
         .filter(|(_, list)| !list.is_empty())
-        .map(|(title, list)| Findings { title, list: Listed::of(list.iter().map(&mut fault)) })
+        .map(|(title, list)| Findings { title, list: Listed::of(list.into_iter().map(&mut fault)) })
         .collect()
 }
 

@@ -66,6 +66,13 @@ fn finding(report: &Report, finding: &Finding, rule: &str, root: &SourceRoot) ->
     let text = format!("{} in {}: {};{depends}", finding.reason, finding.place, call(report, &finding.args));
     let mut result = result(rule, &text, &location(root, file, line, 0, &report.function));
     result["properties"] = json!({ "input": finding.file, "arguments": decimals(&finding.args) });
+    if let Some(grade) = finding.grade {
+        result["properties"]["grade"] = json!(grade);
+    }
+    if !finding.counts() {
+        result["level"] = json!("note");
+        result["properties"]["violates"] = json!(finding.violates);
+    }
     result
 }
 

@@ -80,6 +80,12 @@ impl Symbols {
         self.runtime.contains(&offset)
     }
 
+    /// Does the address lie in the function of this name?
+    #[must_use]
+    pub fn is_in(&self, address: u64, function: &str) -> bool {
+        self.inside(address).and_then(|offset| self.symbol(offset)) == Some(function)
+    }
+
     /// Does the offset lie in a thunk?
     #[must_use]
     pub fn is_thunk(&self, offset: u64) -> bool {

@@ -1,0 +1,83 @@
+//! Crashes are graded: those whose inputs violate a likely precondition are not findings of the function.
+
+use penfuzz_report::{Finding, Grade, Report};
+
+use crate::support::{Dir, Run};
+
+fn fuzz<'d>(dir: &'d Dir, source: &str, status: i32) -> (Report, Run<'d>) {
+    let file = dir.file("f.c", source);
+    let run = dir.fuzz(&file, "--function f --max-evals 60000 --no-prove").exits(status);
+    (dir.report("out"), run)
+}
+
+fn violated(report: &Report) -> Vec<&str> {
+    report.crashes.iter().flat_map(|crash| &crash.violates).map(String::as_str).collect()
+}
+
+fn grades(report: &Report) -> Vec<Option<Grade>> {
+    report.crashes.iter().map(|crash| crash.grade).collect()
+}
+
+#[test]
+fn a_null_that_the_function_does_not_expect_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "struct s { int n; struct s *next; };\nint length(const struct s *p)\n{\n  int n = 0;\n  \
+                  while (p->next) { p = p->next; n++; }\n  return n;\n}\n\
+                  int f(const struct s *p, int k)\n{\n  if (k * k == 3) return 5;\n  \
+                  if (k > 3) return p->next->n > 3;\n  return 0;\n}\n";
+    let (report, run) = fuzz(&dir, source, 0);
+    assert_eq!(violated(&report), ["p->next != NULL"]);
+    assert!(report.crashes.iter().all(|crash| !Finding::counts(crash)));
+    run.expect(run.stdout.contains("Relies on ("), "the preconditions in the summary");
+    run.expect(!run.stdout.contains("CRASH"), "no crash in the summary");
+    let page = std::fs::read_to_string(dir.path("out/report.html")).expect("there is a page");
+    assert!(page.contains("<h2>Relies on (1)</h2>"), "{page}");
+}
+
+#[test]
+fn a_null_that_the_function_compares_is_its_own_fault() {
+    let dir = Dir::new();
+    let source = "struct s { int n; };\nint f(const struct s *p, int x)\n{\n  if (!p && x < 0) return -1;\n  \
+                  return p->n > 3;\n}\n";
+    let (report, run) = fuzz(&dir, source, 3);
+    assert_eq!(grades(&report), [Some(Grade::Plausible)]);
+    run.expect(run.stdout.contains("CRASH  SIGSEGV"), "the crash in the summary");
+}
+
+#[test]
+fn an_index_outside_of_an_argument_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "struct s { int at; double x[4]; };\nint f(const struct s *s)\n{\n  if (!s) return 0;\n  \
+                  if (s->at * s->at == 3) return 5;\n  return s->x[s->at] > 3;\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    assert_eq!(violated(&report), ["s->at <= 3"]);
+}
+
+#[test]
+fn memory_that_the_function_frees_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nstruct v { int n; double *x; };\nint f(struct v *v)\n{\n  if (!v) return 0;\n  \
+                  free(v->x);\n  v->x = 0;\n  return v->n > 3;\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    assert_eq!(violated(&report), ["v->x is allocated by malloc"]);
+    assert!(report.crashes[0].reason.contains("frees memory that malloc has not allocated"), "{:?}", report.crashes);
+}
+
+#[test]
+fn faults_of_the_function_itself_count() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nint f(const int *p, int n)\n{\n  int *x = 0;\n  if (!p) return 0;\n  \
+                  if (n == 1234) return *x;\n  if (n == 77) abort();\n  return 100 / (n - 5);\n}\n";
+    let (report, run) = fuzz(&dir, source, 3);
+    assert_eq!(report.crashes.len(), 3, "{:?}", report.crashes);
+    assert!(grades(&report).iter().all(|grade| *grade == Some(Grade::Plausible)), "{:?}", report.crashes);
+    run.expect(!run.stdout.contains("Relies on"), "no precondition");
+}
+
+#[test]
+fn a_wrong_check_of_an_index_is_the_functions_own_fault() {
+    let dir = Dir::new();
+    let source = "int f(const int a[3], int i) { if (i >= 0 && i <= 3 && a[i] == 5) return 1; return 0; }\n";
+    let (report, _) = fuzz(&dir, source, 3);
+    assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
+}
