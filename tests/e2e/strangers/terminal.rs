@@ -39,7 +39,7 @@ fn poison(value: &mut Value) {
         Value::String(text) => text.push_str(HOSTILE),
         Value::Array(items) => items.iter_mut().for_each(poison),
         Value::Object(fields) => {
-            let fixed = ["status", "rounding", "goals", "exception", "by", "verdict"];
+            let fixed = ["status", "rounding", "goals", "exception", "by", "verdict", "grade"];
             fields.iter_mut().filter(|(key, _)| !fixed.contains(&key.as_str())).for_each(|(_, v)| poison(v));
         }
         _ => {}
