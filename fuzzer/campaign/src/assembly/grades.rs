@@ -46,6 +46,9 @@ fn is_operand(line: &str, pointer: &str) -> bool {
             return false;
         }
         let (before, after) = (before.trim_end(), after.trim_start());
+        if before.ends_with(['*', '.']) || before.ends_with("->") {
+            return false;
+        }
         let operator = |text: &str| text == "==" || text == "!=";
         if after.get(..2).is_some_and(operator) {
             return first(&after[2..]);
@@ -74,6 +77,7 @@ mod tests {
             "if (p->n)",
             "if (p[0] != 1)",
             "if (s->p == 0)",
+            "if (*p == 0)",
             "if (pp == 0)",
             "f(p, 3)",
             "if (p == q)",
