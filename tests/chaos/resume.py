@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TAKEN = ("saturated", "covered", "covered_by_crash", "without_test")
+TAKEN = ("saturated", "covered", "covered_by_crash")
 
 
 def covered(report: Path) -> set:

@@ -1,6 +1,9 @@
 """A function whose branches are found one after the other for hours: the hard ones depend on a hash, so no distance helps."""
 
 
+# The condition of a line that does something hostile.
+HOSTILE = "% 100000 == 0"
+
 # What a target should not do, each for the arguments with other low bits.
 MISDEEDS = (
     "fork();",
@@ -52,7 +55,7 @@ def source(seed: int, easy: int = 40, levels=range(8, 36), per_level: int = 6, h
         for i in range(per_level):
             lines.append(f"    if ((mix(h, {bits * 100 + i}u) >> {64 - bits}) == 0) taken++;")
     for i, misdeed in enumerate(MISDEEDS if hostile else ()):
-        lines.append(f"    if (mix(h, {9000 + i}u) % 100000 == 0) {{ {misdeed} taken++; }}")
+        lines.append(f"    if (mix(h, {9000 + i}u) {HOSTILE}) {{ {misdeed} taken++; }}")
     lines += [
         "    if (n == 4242424242u) *(volatile int *)8 = 1;",
         "    if (n == 777777777777u) for (;;) taken++;",

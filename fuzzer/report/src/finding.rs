@@ -16,8 +16,6 @@ pub enum Grade {
     Plausible,
     /// The input violates a likely precondition: the caller would be wrong.
     ViolatesPrecondition,
-    /// No program can pass the input, because of its types.
-    Impossible,
 }
 
 /// The likely preconditions that crashes violate, each with the number of crashes, in alphabetical order.

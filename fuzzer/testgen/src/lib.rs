@@ -118,9 +118,13 @@ fn head(report: &Report) -> String {
     let crash_only = match b.covered_by_crash_only {
         0 => String::new(),
         n => format!(
-            "\n * Only inputs that crash {} {n} more. They are at the end, as expected failures, and gcov does not \
-             count them.",
-            if report.goals.include_branches() { "cover" } else { words.done }
+            "\n * Only inputs that crash {} {n} more. {}gcov does not count them.",
+            if report.goals.include_branches() { "cover" } else { words.done },
+            if report.crashes.iter().any(cases::is_expected) {
+                "They are at the end, as expected failures, and "
+            } else {
+                ""
+            }
         ),
     };
     format!(

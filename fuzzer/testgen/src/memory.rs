@@ -324,8 +324,10 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
     let declared_as = found.map(|m| declared_as(report, m));
     let is_typed_result = place.variable == RESULT && has_types(report) && is_cxx_program(report);
-    let is_object = declared_as == Some(DeclaredAs::Object) || is_typed_result && is_of_library(place);
-    if is_object && (is_of_variables(&place.expression) || is_of_library(place)) {
+    let is_object = declared_as == Some(DeclaredAs::Object);
+    if is_object && is_of_variables(place.expression.trim_end_matches(".size()"))
+        || (is_object || is_typed_result) && is_of_library(place)
+    {
         return Some(place.expression.clone());
     }
     if place.in_object {
@@ -366,11 +368,12 @@ fn is_of_variables(expression: &str) -> bool {
     expression.chars().all(|c| c.is_alphanumeric() || "_.[]".contains(c))
 }
 
-/// Returns whether an expression calls an operation of the C++ library, for example `result.size()`, or has an element
-/// of its containers.
+/// Returns whether an expression reads an object of the C++ library by its operations alone: `result.size()`,
+/// `result[0].first`. Members of other classes in it may be private.
 fn is_of_library(place: &Place) -> bool {
-    let is_call = |end: &str| place.expression.contains(end) && !place.expression.contains('*');
-    place.in_object || ["size()", "value()", "real()", "imag()", "std::get<"].into_iter().any(is_call)
+    let is_public = |part: &str| part.contains('(') || matches!(part.split('[').next(), Some("first" | "second"));
+    let has_operation = place.in_object || place.expression.contains('(');
+    has_operation && place.expression.split('.').skip(1).all(is_public)
 }
 
 /// The expression for the value at a byte offset from an address.

@@ -30,6 +30,8 @@ pub struct Number {
 /// A table of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
+    /// Names of the columns for the condition and for the result.
+    names: [String; 2],
     /// Types and names of the columns for arguments.
     columns: Vec<(String, String)>,
     /// The rows, as initializers.
@@ -94,20 +96,32 @@ fn table(report: &Report, cases: &[Case]) -> Option<Table> {
     let columns: Vec<_> =
         first.numbers.as_ref()?.iter().map(|number| (number.type_name.clone(), number.name.clone())).collect();
     let passed: Vec<_> = columns.iter().map(|(_, name)| format!("rows[i].{name}")).collect();
-    let cast = first.call.strip_prefix('(').and_then(|call| call.split_once(')'));
-    let cast = cast.map_or_else(String::new, |(type_name, _)| format!("({type_name})"));
+    let check = first.checks.first()?;
+    let cast =
+        if check.is_integer() { cases::from_enumeration(report, &report.signature.result) } else { String::new() };
+    let [when, expected] = ["when", "expected"].map(|name| unused(name, &columns));
     Some(Table {
         call: format!("{cast}{}({})", tested_name(report), passed.join(", ")),
         result: first.result.clone()?,
         check: Check {
-            label: Label::Expression("rows[i].when".to_owned()),
+            label: Label::Expression(format!("rows[i].{when}")),
             value: "result".to_owned(),
-            expected: Some("rows[i].expected".to_owned()),
-            ..first.checks.first()?.clone()
+            expected: Some(format!("rows[i].{expected}")),
+            ..check.clone()
         },
+        names: [when, expected],
         columns,
         rows: cases.iter().map(row).collect::<Option<_>>()?,
     })
+}
+
+/// A name for a column that no parameter has.
+fn unused(name: &str, columns: &[(String, String)]) -> String {
+    let mut name = name.to_owned();
+    while columns.iter().any(|(_, other)| *other == name) {
+        name.push('_');
+    }
+    name
 }
 
 fn row(case: &Case) -> Option<String> {
@@ -121,11 +135,12 @@ fn row(case: &Case) -> Option<String> {
 impl Table {
     /// The table and its loop. `checked` writes the check of a result.
     pub(super) fn statements(&self, checked: &dyn Fn(&Check) -> String) -> String {
-        let mut out = "    const struct {\n      const char *when;\n".to_owned();
+        let [when, expected] = &self.names;
+        let mut out = format!("    const struct {{\n      const char *{when};\n");
         for (type_name, name) in &self.columns {
             let _ = writeln!(out, "      {type_name} {name};");
         }
-        let _ = writeln!(out, "      {} expected;\n    }} rows[] = {{", self.result);
+        let _ = writeln!(out, "      {} {expected};\n    }} rows[] = {{", self.result);
         for row in &self.rows {
             let _ = writeln!(out, "      {row},");
         }

@@ -88,6 +88,10 @@ fn a_check_that_fails_is_a_crash_with_its_text() {
         run.expect(crash.reason == "PEN_CHECK(x != 123456) fails", "the text of the check");
         run.expect(crash.place.contains("f.c") && crash.place.contains(":5"), "its line");
         run.expect(crash.args[0].decimal == "123456", "the value");
+        let program = report.test_program.as_ref().expect("commands");
+        let text = std::fs::read_to_string(dir.path("out").join(&program.file)).expect("a test program");
+        run.expect(text.contains("penfuzz_check_signal(SIGABRT, 1)"), "an expected failure in the tests");
+        dir.other(Command::new("sh").args(["-c", &format!("cd out && {} && {}", program.build, program.run)]));
     }
 }
 

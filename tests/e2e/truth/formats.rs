@@ -411,11 +411,11 @@ fn suites_have_a_format() {
 #[test]
 fn tests_of_numbers_in_one_table() {
     let dir = Dir::new();
-    let source = dir.file("sign.c", "int sign(double x) { if (x < 0) return -1; return x > 0; }\n");
+    let source = dir.file("sign.c", "int sign(double when) { if (when < 0) return -1; return when > 0; }\n");
     for format in frameworks().chain(["plain"]) {
         succeeds_and_counts(&dir, &source, format, "--test-style table --max-evals 2000 --no-prove", 0);
         let text = text(&dir);
-        assert!(text.contains("{\"line 1: x < 0 is true\", -1.0, -1},"), "{format}: {text}");
-        assert!(text.contains("rows[i].expected") && text.contains("rows[i].when"), "{format}: {text}");
+        assert!(text.contains("{\"line 1: when < 0 is true\", -1.0, -1},"), "{format}: {text}");
+        assert!(text.contains("rows[i].expected") && text.contains("rows[i].when_"), "{format}: {text}");
     }
 }
