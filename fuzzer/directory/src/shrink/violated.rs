@@ -106,7 +106,7 @@ impl Experiments<'_> {
     fn allocations(&self, model: &Model, freed: u64) -> Vec<String> {
         let block = self.evaluator.blocks().and_then(|blocks| blocks.adjacent_access(freed)).map(|found| found.block);
         let path = block.and_then(|block| path(model, Target::Block(block)));
-        path.map(|path| format!("{path} is allocated by malloc")).into_iter().collect()
+        vec![format!("{} is allocated by malloc", path.as_deref().unwrap_or("what it frees"))]
     }
 
     /// Integers that are too large or too small: with another value, the crash disappears. The limit is found by

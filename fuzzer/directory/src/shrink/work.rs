@@ -78,6 +78,10 @@ pub fn work(
     let layout = evaluator.function().layout();
     let is_harness = evaluator.function().is_harness();
     let mut work = Work { evaluator, finds, layout, is_harness, skip, send, simplifier: Simplifier::new(), units: ALL };
+    // First, because a verdict must not depend on the time that shrinking takes.
+    for failing in now.faults.values_mut().filter(|failing| failing.reason.starts_with("SIG")) {
+        work.violated(failing);
+    }
     for _ in 0..ROUNDS {
         if !work.tests(&mut now) {
             break;
@@ -196,7 +200,7 @@ impl Work<'_> {
         }
         let Finds { goals, uncovered, .. } = self.finds;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
-        let Failing { file, mut bytes, key, mut reason, .. } = failing;
+        let Failing { file, mut bytes, key, mut reason, violates } = failing;
         self.pad(&mut bytes);
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
@@ -218,22 +222,23 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            let (file, bytes, reason) = (file.clone(), bytes.clone(), reason.clone());
-            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates: Vec::new() }));
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates }));
         }
-        self.violated(Failing { file, bytes, key, reason, violates: Vec::new() });
     }
 
     /// Finds the preconditions that a crash violates. An experiment may end this process, so it is an item of its own.
-    fn violated(&mut self, failing: Failing) {
+    fn violated(&mut self, failing: &mut Failing) {
         if !self.begin(Item::Preconditions(failing.file.clone())) {
             return;
         }
         self.arm(|_| 0);
-        let (violates, runs) = violated::preconditions(self.evaluator, &failing.bytes, failing.key);
+        let mut bytes = failing.bytes.clone();
+        self.pad(&mut bytes);
+        let (violates, runs) = violated::preconditions(self.evaluator, &bytes, failing.key);
         self.units = self.units.saturating_sub(runs * FAULT);
         if !violates.is_empty() {
-            (self.send)(&ChildMessage::Fault(Failing { violates, ..failing }));
+            failing.violates = violates;
+            (self.send)(&ChildMessage::Fault(failing.clone()));
         }
     }
 
