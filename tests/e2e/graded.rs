@@ -63,6 +63,20 @@ fn memory_that_the_function_frees_is_a_precondition() {
     assert!(report.crashes[0].reason.contains("frees memory that malloc has not allocated"), "{:?}", report.crashes);
 }
 
+/// Also of an input that cannot be simplified.
+#[test]
+fn every_crash_by_freed_arguments_is_graded() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nstruct it { struct it *next, *child; int type; char *s; };\n\
+                  void f(struct it *p)\n{\n  while (p) {\n    struct it *next = p->next;\n    \
+                  if (!(p->type & 256) && p->child) f(p->child);\n    \
+                  if (!(p->type & 256) && p->s) { free(p->s); p->s = 0; }\n    \
+                  if (p->type * p->type == 3) return;\n    free(p);\n    p = next;\n  }\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    assert!(report.crashes.len() > 1, "{:?}", report.crashes);
+    assert!(violated(&report).contains(&"p->s is allocated by malloc"), "{:?}", report.crashes);
+}
+
 #[test]
 fn faults_of_the_function_itself_count() {
     let dir = Dir::new();

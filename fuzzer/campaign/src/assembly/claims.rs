@@ -130,8 +130,9 @@ fn repeated(from: &ReportInputs, fresh: &Zygote, shrunk: &mut Shrunk) -> HashMap
         let mut repeats = simple.and_then(|bytes| fresh.repeats(bytes, fault));
         if repeats != Some(true) {
             repeats = fresh.repeats(found, fault).or(repeats);
-            if repeats == Some(true) {
-                shrunk.faults.remove(file);
+            if let Some(failing) = shrunk.faults.get_mut(file).filter(|_| repeats == Some(true)) {
+                failing.bytes.clone_from(found);
+                failing.reason.clone_from(&fault.reason);
             }
         }
         known.extend(repeats.map(|repeats| (file.clone(), repeats)));
