@@ -109,8 +109,10 @@ fn musl_is_generated_and_covered() {
     }
 }
 
-/// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed.
+/// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed. This takes five
+/// minutes; a small project is built by `autotools` in every run.
 #[test]
+#[ignore = "nightly"]
 fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {
     let harness = root().join("harnesses/gsl");
     run(Command::new(harness.join("build.sh"))

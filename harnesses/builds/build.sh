@@ -8,6 +8,7 @@
 #   double-conversion               CMake, C++, Release: shared library
 #   libmseed                        plain make: shared and static library
 #   serd                            Meson: library, program, tests
+#   speexdsp                        autotools: shared and static library, tests
 #
 # The compilers are $PEN_CC and $PEN_CXX, by default pen-cc and pen-c++ in PATH.
 set -euo pipefail
@@ -59,6 +60,14 @@ serd)
     meson setup "$directory" "$here/src-serd" -Ddocs=disabled
     meson compile -C "$directory"
     meson test -C "$directory" --print-errorlogs
+    ;;
+speexdsp)
+    "$here/fetch.sh" speexdsp
+    cd "$directory"
+    "$here/src-speexdsp/configure"
+    make -j "$jobs"
+    ./libspeexdsp/testjitter
+    ./libspeexdsp/testresample2 >/dev/null
     ;;
 *)
     printf 'build.sh: error: unknown project %s\n' "$project" >&2

@@ -20,12 +20,14 @@ fetch() {
         29080c80ef0bf9dd97056ca20079ad8db75e2d0f283e187ff45065337d3abe05 "$source" "$@" ;;
     serd) debian_source serd 0.30.16-1 \
         f50f486da519cdd8d03b20c9e42414e459133f5a244411d8e63caef8d9ac9146 "$source" "$@" ;;
-    *) die "unknown project $name; there are double-conversion, libmseed and serd" ;;
+    speexdsp) debian_source speexdsp 1.2.1-1 \
+        8c777343e4a6399569c72abc38a95b24db56882c83dbdb6c6424a5f4aeb54d3d "$source" "$@" ;;
+    *) die "unknown project $name; there are double-conversion, libmseed, serd and speexdsp" ;;
     esac
 }
 
 if [ $# -gt 0 ]; then
     fetch "$@"
 else
-    for project in double-conversion libmseed serd; do fetch "$project"; done
+    for project in double-conversion libmseed serd speexdsp; do fetch "$project"; done
 fi

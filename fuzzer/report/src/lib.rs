@@ -17,6 +17,7 @@
 
 pub mod arg;
 pub mod boundary;
+mod branches;
 pub mod c_text;
 pub mod cobertura;
 pub mod condition;

@@ -37,6 +37,7 @@
 mod access;
 mod by_symbol;
 mod cases;
+mod checks;
 mod command;
 #[cfg(test)]
 mod edited_reports;

@@ -10,7 +10,8 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, has_types, is_cxx_program},
-    cases::{Callee, Case, Check, Ending, Kind, Label, Step, check, errno_check, one_call, setup_statements},
+    cases::{Callee, Case, Ending, Step, check, errno_check, one_call, setup_statements},
+    checks::{Check, Kind, Label},
     globals, memory,
     prologue::{address, c_type, qualified, tested_name, variable_type},
     result,

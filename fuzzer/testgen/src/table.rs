@@ -10,7 +10,8 @@ use penfuzz_report::{
 };
 
 use super::{
-    cases::{self, Case, Check, Ending, Label},
+    cases::{self, Case, Ending},
+    checks::{Check, Label},
     enumerations, is_byte_harness,
     names::identifier_of,
     prologue::tested_name,

@@ -104,16 +104,18 @@ fn solver(time: Duration, is_stopped: &dyn Fn() -> bool) -> Limits<'_> {
     Limits { time, memory: Some(MEMORY), file: OUTPUT, confinement: None, is_stopped }
 }
 
-fn printed(mut command: Command, limits: &Limits) -> io::Result<Ended> {
-    let mut output = tempfile::tempfile()?;
-    command.stdout(output.try_clone()?).stderr(Stdio::null());
-    let (status, seconds) = within(command, limits)?;
-    Ok(Ended { text: text_of(&mut output)?, status, seconds })
+fn printed(command: Command, limits: &Limits) -> io::Result<Ended> {
+    recorded(command, limits, tempfile::tempfile()?, Stdio::null())
 }
 
-fn with_messages(mut command: Command, limits: &Limits) -> io::Result<Ended> {
-    let mut output = tempfile::tempfile()?;
-    command.stdout(output.try_clone()?).stderr(output.try_clone()?);
+fn with_messages(command: Command, limits: &Limits) -> io::Result<Ended> {
+    let output = tempfile::tempfile()?;
+    let messages = output.try_clone()?;
+    recorded(command, limits, output, messages.into())
+}
+
+fn recorded(mut command: Command, limits: &Limits, mut output: File, messages: Stdio) -> io::Result<Ended> {
+    command.stdout(output.try_clone()?).stderr(messages);
     let (status, seconds) = within(command, limits)?;
     Ok(Ended { text: text_of(&mut output)?, status, seconds })
 }

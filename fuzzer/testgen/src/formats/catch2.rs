@@ -6,11 +6,7 @@ use super::{
     Format, Library,
     common::{self, CHILD, Parts, body, helpers, title},
 };
-use crate::{
-    cases::{Case, Check},
-    names::identifier_of,
-    streams::entry,
-};
+use crate::{cases::Case, checks::Check, names::identifier_of, streams::entry};
 
 /// The format. In version 2, the header defines `main`; in version 3, a library that pkg-config names.
 pub static FORMAT: Format = Format {

@@ -6,10 +6,11 @@ use penfuzz_report::{c_text::string, model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, Parts, bare_call, helpers, returning, title},
+    common::{self, Parts, bare_call, expect_with, helpers, returning, title},
 };
 use crate::{
-    cases::{Case, Check, Ending, Kind},
+    cases::{Case, Ending},
+    checks::{Check, Kind},
     names::identifier_of,
 };
 
@@ -30,13 +31,7 @@ pub static FORMAT: Format = Format {
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-const HELPERS: &str = "
-#define PENFUZZ_EXPECT(difference) \\
-  do { \\
-    const char *penfuzz_difference = (difference); \\
-    if (penfuzz_difference) ck_abort_msg(\"%s\", penfuzz_difference); \\
-  } while (0)
-";
+const HELPERS: &str = expect_with!("ck_abort_msg");
 
 const PARTS: Parts = Parts { includes: "#include <check.h>\n", test, main };
 

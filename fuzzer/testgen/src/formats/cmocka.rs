@@ -4,9 +4,9 @@ use penfuzz_report::{model::Report, test_format::TestFormat};
 
 use super::{
     Format, Library,
-    common::{self, CHILD, Parts, body, helpers, title},
+    common::{self, CHILD, Parts, body, expect_with, helpers, title},
 };
-use crate::cases::{Case, Check};
+use crate::{cases::Case, checks::Check};
 
 /// The format.
 pub static FORMAT: Format = Format {
@@ -25,13 +25,7 @@ pub static FORMAT: Format = Format {
     program: |report, cases| common::program(report, cases, &PARTS),
 };
 
-const HELPERS: &str = "
-#define PENFUZZ_EXPECT(difference) \\
-  do { \\
-    const char *penfuzz_difference = (difference); \\
-    if (penfuzz_difference) fail_msg(\"%s\", penfuzz_difference); \\
-  } while (0)
-";
+const HELPERS: &str = expect_with!("fail_msg");
 
 /// cmocka's header needs the other headers before it, and has no `extern "C"`.
 const PARTS: Parts = Parts {

@@ -9,7 +9,8 @@ use penfuzz_report::{
 
 use super::{format_of, support};
 use crate::{
-    cases::{Case, Check, Ending, Kind, Label, with_environment},
+    cases::{Case, Ending, with_environment},
+    checks::{Check, Kind, Label},
     head, not_called,
     prologue::{constants, headers, prologue},
     streams::entry,
@@ -41,6 +42,22 @@ macro_rules! helpers {
     };
 }
 pub(super) use helpers;
+
+/// The macro `PENFUZZ_EXPECT` of a framework whose function `fail` takes a format and its arguments.
+macro_rules! expect_with {
+    ($fail:literal) => {
+        concat!(
+            "\n#define PENFUZZ_EXPECT(difference) \\\n",
+            "  do { \\\n",
+            "    const char *penfuzz_difference = (difference); \\\n",
+            "    if (penfuzz_difference) ",
+            $fail,
+            "(\"%s\", penfuzz_difference); \\\n",
+            "  } while (0)\n"
+        )
+    };
+}
+pub(super) use expect_with;
 
 /// The text of a program.
 pub fn program(report: &Report, cases: &[Case], parts: &Parts) -> String {

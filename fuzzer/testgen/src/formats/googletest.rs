@@ -7,7 +7,8 @@ use super::{
     common::{self, Parts, bare_call, helpers, returning, title},
 };
 use crate::{
-    cases::{Case, Check, Ending},
+    cases::{Case, Ending},
+    checks::Check,
     streams::entry,
 };
 

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     access::is_cxx_program,
-    cases::{Case, Check, Ending, Kind, Step, with_environment},
+    cases::{Case, Ending, Step, with_environment},
+    checks::{Check, Kind},
     head, not_called,
     prologue::{constants, headers, prologue},
     streams::entry,

@@ -6,7 +6,10 @@ use super::{
     Format, Library,
     common::{self, CHILD, Parts, body, helpers, title},
 };
-use crate::cases::{Case, Check, Kind};
+use crate::{
+    cases::Case,
+    checks::{Check, Kind},
+};
 
 /// The format.
 pub static FORMAT: Format = Format {
