@@ -185,14 +185,37 @@ void __pen_not_allocated(const void *p) {
   abort();
 }
 
+/* The same for memory that it has freed before. */
+HIDDEN __attribute__((noinline, noreturn)) void __pen_freed_twice(void);
+void __pen_freed_twice(void) { abort(); }
+
+/* The memory of an argument counts as allocated by malloc, once. Returns its size. */
+static size_t free_argument(void *p) {
+  for (uint64_t i = 0; i < __pen_state.n_blocks; i++) {
+    struct pen_block *block = &__pen_state.blocks[i];
+    if (block->at != p || block->use == PEN_BLOCK_FIXED) continue;
+    if (block->use == PEN_BLOCK_FREED) __pen_freed_twice();
+    block->use = PEN_BLOCK_FREED;
+    return block->size;
+  }
+  __pen_not_allocated(p);
+}
+
 HIDDEN void __wrap_free(void *p) {
   if (in_arena(p)) {
     given(p);
+  } else if (is_owned(p)) {
+    free_argument(p);
   } else {
-    if (is_owned(p)) __pen_not_allocated(p);
     unlisted(p);
     __real_free(p);
   }
+}
+
+static void *realloc_argument(void *p, size_t size) {
+  size_t room = free_argument(p);
+  void *moved = size ? __wrap_malloc(size) : NULL;
+  return moved ? memcpy(moved, p, size < room ? size : room) : NULL;
 }
 
 HIDDEN void *__wrap_realloc(void *p, size_t size) {
@@ -205,7 +228,7 @@ HIDDEN void *__wrap_realloc(void *p, size_t size) {
     if (moved || !size) given(p);
     return moved;
   }
-  if (is_owned(p)) __pen_not_allocated(p);
+  if (is_owned(p)) return realloc_argument(p, size);
   int was = unlisted(p);
   size_t room = __pen_fill.on ? __real_malloc_usable_size(p) : SIZE_MAX;
   void *moved = __real_realloc(p, size);

@@ -2,7 +2,7 @@
  * beyond the end faults. A container that grows, or is destroyed, frees them. They must not reach the allocator, which
  * does not own them.
  *
- * So the target has an `operator delete` that ignores the fuzzer's addresses (fuzzer/executor/src/blocks.rs maps them
+ * So the target has an `operator delete` that ignores the fuzzer's addresses (fuzzer/executor/src/blocks maps them
  * there), and passes all others to the next definition. Code of the C++ library calls it, too, because a function of a
  * program replaces the library's. It is weak: a program that defines one keeps its own, and then its containers cannot
  * be freed. */

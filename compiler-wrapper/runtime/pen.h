@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 14u
+#define PEN_ABI_VERSION 15u
 
 /* The bits of an action byte. There is one byte per branch. The fuzzer writes it, the hook reads it.
  *
@@ -580,6 +580,13 @@ struct pen_walk {
   uint32_t vector; /* the sum so far, see struct pen_decision */
 };
 
+/* Memory that the fuzzer passes to the function. */
+struct pen_block {
+  void *at;
+  uint64_t size; /* bytes */
+  uint64_t use;  /* enum pen_block_use */
+};
+
 /* The mutable state, one per target file. */
 struct pen_state {
   uint64_t r;           /* value of the representing function, in the metric's representation */
@@ -641,6 +648,8 @@ struct pen_state {
   const uint8_t *mutant; /* the action byte of the active mutant, whose site must be armed; null: the original runs */
   double epsilon; /* in the metric PEN_SQUARED, the distance of a strict comparison whose operands are equal; finite and
                      at least 0 */
+  struct pen_block *blocks; /* the memory of the current run */
+  uint64_t n_blocks;
 };
 
 /* The last step of a path if no site with PEN_STEP may be passed after it. */
@@ -666,6 +675,12 @@ enum pen_heap {
   PEN_HEAP_LOSE = 1,  /* it is not freed: it is in use, or a fault may have corrupted the heap. An arena is cleared */
   PEN_HEAP_ARENA = 2, /* it is allocated from an arena from now on, which the two values above clear */
   PEN_HEAP_SYSTEM = 3 /* it is allocated by the C library from now on (the initial state) */
+};
+
+enum pen_block_use {
+  PEN_BLOCK_FIXED = 0, /* free() must not get it, as if it were a variable */
+  PEN_BLOCK_HEAP = 1,  /* as if malloc() had returned it */
+  PEN_BLOCK_FREED = 2  /* the run has freed or reallocated it */
 };
 
 enum pen_assumption { PEN_ASSUMED = 1 << 30 };

@@ -53,11 +53,12 @@ fn an_index_outside_of_an_argument_is_a_precondition() {
     assert_eq!(violated(&report), ["s->at <= 3"]);
 }
 
+/// Behind a pointer that is moved before.
 #[test]
 fn memory_that_the_function_frees_is_a_precondition() {
     let dir = Dir::new();
     let source = "#include <stdlib.h>\nstruct v { int n; double *x; };\nint f(struct v *v)\n{\n  if (!v) return 0;\n  \
-                  free(v->x);\n  v->x = 0;\n  return v->n > 3;\n}\n";
+                  free(v->x + 1);\n  v->x = 0;\n  return v->n > 3;\n}\n";
     let (report, _) = fuzz(&dir, source, 0);
     assert_eq!(violated(&report), ["v->x is allocated by malloc"]);
     assert!(report.crashes[0].reason.contains("frees memory that malloc has not allocated"), "{:?}", report.crashes);
@@ -70,11 +71,21 @@ fn every_crash_by_freed_arguments_is_graded() {
     let source = "#include <stdlib.h>\nstruct it { struct it *next, *child; int type; char *s; };\n\
                   void f(struct it *p)\n{\n  while (p) {\n    struct it *next = p->next;\n    \
                   if (!(p->type & 256) && p->child) f(p->child);\n    \
-                  if (!(p->type & 256) && p->s) { free(p->s); p->s = 0; }\n    \
-                  if (p->type * p->type == 3) return;\n    free(p);\n    p = next;\n  }\n}\n";
+                  if (!(p->type & 256) && p->s) { free(p->s + 1); p->s = 0; }\n    \
+                  if (p->type * p->type == 3) return;\n    free(&p->type);\n    p = next;\n  }\n}\n";
     let (report, _) = fuzz(&dir, source, 0);
     assert!(report.crashes.len() > 1, "{:?}", report.crashes);
     assert!(violated(&report).contains(&"p->s is allocated by malloc"), "{:?}", report.crashes);
+}
+
+#[test]
+fn memory_that_is_freed_twice_is_a_finding() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nint f(char *p, int k)\n{\n  free(p);\n  if (k == 77) free(p);\n  \
+                  return k * k == 3;\n}\n";
+    let (report, _) = fuzz(&dir, source, 3);
+    assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
+    assert!(report.crashes[0].reason.contains("twice"), "{:?}", report.crashes);
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod action;
 mod compared;
 mod decision;
 pub mod heap;
+mod memory;
 pub mod movement;
 pub mod names;
 pub mod operation;
@@ -26,6 +27,7 @@ use std::ffi::{c_char, c_void};
 
 pub use compared::Compared;
 pub use decision::{Decision, Node, Walk, decided};
+pub use memory::{Block, FILL_VALUES, Fill, block_use};
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
@@ -33,7 +35,7 @@ pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -433,6 +435,10 @@ pub struct State {
     /// In the metric [`metric::SQUARED`], the distance of a strict comparison whose operands are equal; finite and at
     /// least 0.
     pub epsilon: f64,
+    /// The memory of the current run.
+    pub blocks: *mut Block,
+    /// Number of entries of `blocks`.
+    pub n_blocks: u64,
 }
 
 /// Last step of a path: from here on, no site with [`action::STEP`] may be passed.
@@ -440,28 +446,6 @@ pub const END: u32 = u32::MAX;
 
 /// In [`State::back`]: the run has left the path. [`State::path_at`] counts passes from here, up to [`stop::STRAYED`].
 pub const STRAYED: u32 = u32::MAX - 32;
-
-/// Number of values of each type in [`Fill`].
-pub const FILL_VALUES: usize = 8;
-
-/// The values of memory that is read before it is written: of local variables, and of blocks from `malloc` and its
-/// like.
-/// Variables that become registers always begin with one, all others if `on` is not 0. Numbers that follow each other
-/// have different places in the arrays.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fill {
-    /// Nonzero: memory is filled, too.
-    pub on: u64,
-    /// Of integers of at most 64 bits, and of pointers.
-    pub integer: [u64; FILL_VALUES],
-    /// Of a `double`.
-    pub real: [f64; FILL_VALUES],
-    /// Of a `float`.
-    pub real32: [f32; FILL_VALUES],
-    /// Of all other types, and of large objects; all are equal.
-    pub bytes: [u8; 64],
-}
 
 /// The tables of a target file. [`TABLES_SYMBOL`] is the symbol of this structure.
 #[repr(C)]

@@ -82,7 +82,8 @@ fn structures(layout: &mut Layout) {
         "n_allocated" n_allocated
         "compared" compared "n_compared" n_compared "compared_room" compared_room
         "walks" walks "n_walks" n_walks "reach_infects" reach_infects "mutant" mutant
-        "epsilon" epsilon);
+        "epsilon" epsilon "blocks" blocks "n_blocks" n_blocks);
+    structure!(layout, "pen_block", Block, "at" at "size" size "use" usage);
     structure!(layout, "pen_compared", Compared,
         "actions" actions "a" a "b" b "predicate" predicate "taken" taken);
     structure!(layout, "pen_tables", Tables,
@@ -101,6 +102,9 @@ fn structures(layout: &mut Layout) {
 fn constants(layout: &mut Layout) {
     for (c, rust) in [
         ("PEN_ABI_VERSION", VERSION),
+        ("PEN_BLOCK_FIXED", block_use::FIXED as u32),
+        ("PEN_BLOCK_HEAP", block_use::HEAP as u32),
+        ("PEN_BLOCK_FREED", block_use::FREED as u32),
         ("PEN_RECORD", action::RECORD.into()),
         ("PEN_WANT", action::WANT.into()),
         ("PEN_TRACK", action::TRACK.into()),

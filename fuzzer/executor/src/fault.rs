@@ -205,7 +205,11 @@ impl FaultReader {
     /// Whether the function has freed or reallocated memory of the fuzzer, which `malloc` has not allocated.
     #[must_use]
     pub fn has_freed_unallocated(&self, end: &End) -> bool {
-        let is_there = |frame: u64| self.symbols.is_in(frame.wrapping_sub(1), "__pen_not_allocated");
+        self.has_aborted_in(end, "__pen_not_allocated")
+    }
+
+    fn has_aborted_in(&self, end: &End, function: &str) -> bool {
+        let is_there = |frame: u64| self.symbols.is_in(frame.wrapping_sub(1), function);
         end.signal == libc::SIGABRT && end.frames().any(is_there)
     }
 
@@ -233,6 +237,9 @@ impl FaultReader {
             libc::SIGALRM => format!("did not return within {:?}", self.limits.timeout),
             libc::SIGABRT if self.has_freed_unallocated(end) => {
                 "SIGABRT: frees memory that malloc has not allocated".to_owned()
+            }
+            libc::SIGABRT if self.has_aborted_in(end, "__pen_freed_twice") => {
+                "SIGABRT: frees the memory of an argument twice".to_owned()
             }
             libc::SIGSEGV if is_overflow(end) => "stack overflow (SIGSEGV)".to_owned(),
             libc::SIGSEGV | libc::SIGBUS => format!("{} at address {:#x}", signal_name(end.signal), end.address),

@@ -25,18 +25,46 @@ use crate::{ARGUMENT, c_type};
 /// The declarations of the variables of an argument. Each comes after the variables that it points to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
-    let memory = each.map(|m| match declared_as(report, m) {
-        DeclaredAs::Object => as_object(m),
-        DeclaredAs::Members => by_members(m, &m.type_name, is_cxx_program(report)),
-        DeclaredAs::Mirror => {
-            let own = m.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
-            by_members(m, &(own + declarator(&m.type_name).1), is_cxx_program(report))
-        }
-        DeclaredAs::Bytes => as_bytes(report, m),
-    });
+    let memory = each.map(|m| if m.is_allocated { allocated(report, m) } else { variable(report, m) });
     let n = report.signature.callbacks.len();
     let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
     memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
+}
+
+fn variable(report: &Report, memory: &Memory) -> String {
+    match declared_as(report, memory) {
+        DeclaredAs::Object => as_object(memory),
+        DeclaredAs::Members | DeclaredAs::Mirror => {
+            by_members(memory, &element_type(report, memory), is_cxx_program(report))
+        }
+        DeclaredAs::Bytes => as_bytes(report, memory),
+    }
+}
+
+/// The type of an element as the program names it.
+fn element_type(report: &Report, memory: &Memory) -> String {
+    match declared_as(report, memory) {
+        DeclaredAs::Object | DeclaredAs::Members => memory.type_name.clone(),
+        DeclaredAs::Mirror => {
+            let own = memory.layout.and_then(|index| mirror::type_name(report, index)).unwrap_or_default();
+            own + declarator(&memory.type_name).1
+        }
+        DeclaredAs::Bytes => "unsigned char".to_owned(),
+    }
+}
+
+/// A pointer to memory from `malloc`, with values from an array.
+fn allocated(report: &Report, memory: &Memory) -> String {
+    let name = identifier(&memory.name);
+    let array = format!("{name}_values");
+    let values = variable(report, &Memory { name: array.clone(), ..memory.clone() });
+    let pointer = pointer_to(&element_type(report, memory).replace("_Bool", "bool"));
+    let declared = match pointer.split_once("(*)") {
+        Some((base, dimensions)) => format!("{base}(*{name}){dimensions}"),
+        None => format!("{pointer}{name}"),
+    };
+    let cast = if is_cxx_program(report) { format!("({pointer})") } else { String::new() };
+    format!("{values}    {declared} = {cast}penfuzz_heap({array}, sizeof {array});\n")
 }
 
 /// Returns whether the variable holds the arguments of a program.

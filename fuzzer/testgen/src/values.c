@@ -14,6 +14,13 @@ PENFUZZ_HELPER float penfuzz_f32(unsigned bits)
   return both.value;
 }
 
+/* Memory from malloc with these values, which the function frees or reallocates. */
+PENFUZZ_HELPER void *penfuzz_heap(const void *values, __SIZE_TYPE__ size)
+{
+  void *copy = __builtin_malloc(size);
+  return copy ? __builtin_memcpy(copy, values, size) : copy;
+}
+
 /* The place of a float among all floats of its type in order, by its bits; neighbours are 1 apart, -0 and 0 too. */
 PENFUZZ_HELPER unsigned long long penfuzz_place(unsigned long long bits, unsigned long long sign)
 {

@@ -4,6 +4,7 @@
 mod assumed;
 mod calls;
 mod globals;
+mod heap;
 mod loops;
 mod made;
 mod mirrors;

@@ -23,6 +23,7 @@ use penfuzz_directory::{
         arguments::arguments,
         limits::{is_there, shared_state},
         linked::BuildRecord,
+        memory::allocated,
         needed::NeededSources,
         prototypes::signature,
         results,
@@ -307,7 +308,8 @@ fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec
     let can_shrink = |f: &Fault| f.is_cheap && !f.is_out_of_fuel;
     let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
-        Some(Failing { file: file.clone(), bytes, key: fault.key, reason: fault.reason.clone(), violates: Vec::new() })
+        let (file, reason) = (file.clone(), fault.reason.clone());
+        Some(Failing { file, bytes, key: fault.key, reason, violates: Vec::new(), freed: Vec::new() })
     });
     Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }
@@ -471,12 +473,16 @@ fn findings(
         .map(|(file, fault)| {
             let shrunk = shrunk.faults.get(file);
             let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
+            let mut args = bytes.map_or_else(Vec::new, |b| arguments(function, b));
+            if let Some(shrunk) = shrunk {
+                allocated::allocate(&mut args, &shrunk.freed);
+            }
             Finding {
                 file: file.clone(),
                 reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
                 place: fault.place.clone(),
                 stack: fault.stack.clone(),
-                args: bytes.map_or_else(Vec::new, |b| arguments(function, b)),
+                args,
                 in_fresh_process: claims.crashes.get(file).copied(),
                 in_test_program: None,
                 grade: None,

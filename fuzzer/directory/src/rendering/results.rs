@@ -12,7 +12,7 @@ use penfuzz_system::process::errno;
 use penfuzz_target::program::Function;
 use serde::{Deserialize, Serialize};
 
-use super::memory;
+use super::memory::{self, allocated};
 use crate::rendering::arguments::arguments;
 
 /// Numbers that may be addresses of a program, its libraries or its stack on 64-bit Linux. Addresses differ at every
@@ -44,6 +44,9 @@ pub struct RunObservation {
     pub begun: usize,
     /// What it wrote to the memory behind its pointers.
     pub outputs: Vec<Arg>,
+    /// The variables whose memory it freed or reallocated.
+    #[serde(default)]
+    pub freed: Vec<String>,
 }
 
 impl RunObservation {
@@ -77,7 +80,8 @@ pub fn agreed(function: &Function, bytes: &[u8], seen: RunObservation, others: &
     let known =
         |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
     let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
-    let args = memory::truncated(arguments(function, bytes), seen.begun);
+    let mut args = memory::truncated(arguments(function, bytes), seen.begun);
+    allocated::allocate(&mut args, &seen.freed);
     if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
         return Test { args, results, ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
     }
@@ -118,6 +122,7 @@ pub fn in_common(seen: RunObservation, other: &RunObservation) -> RunObservation
         results: seen.results.into_iter().enumerate().map(same).collect(),
         begun: seen.begun.min(other.begun),
         outputs: seen.outputs.into_iter().filter(|output| other.outputs.contains(output)).collect(),
+        freed: seen.freed,
     }
 }
 
@@ -218,6 +223,7 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
         blocks.errnos()[..n].to_vec()
     });
     let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
+    let freed = evaluator.blocks().map_or_else(Vec::new, |blocks| allocated::freed(function, blocks));
     let outputs = match evaluator.blocks() {
         Some(blocks) => {
             let mut x = bytes.to_vec();
@@ -226,7 +232,7 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
         }
         None => outputs(function, &output),
     };
-    RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs }
+    RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs, freed }
 }
 
 /// The results of the calls of a sequence that were begun.

@@ -47,6 +47,9 @@ pub struct Failing {
     /// The likely preconditions that the input violates.
     #[serde(default)]
     pub violates: Vec<String>,
+    /// The variables whose memory the function frees or reallocates before the fault.
+    #[serde(default)]
+    pub freed: Vec<String>,
 }
 
 /// The shrunk inputs.

@@ -18,6 +18,7 @@ use super::{
     finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
     violated,
 };
+use crate::rendering::memory::allocated;
 
 /// Units for one report.
 const ALL: u64 = 1_000_000;
@@ -200,7 +201,7 @@ impl Work<'_> {
         }
         let Finds { goals, uncovered, .. } = self.finds;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
-        let Failing { file, mut bytes, key, mut reason, violates } = failing;
+        let Failing { file, mut bytes, key, mut reason, violates, .. } = failing;
         self.pad(&mut bytes);
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
@@ -222,7 +223,8 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates }));
+            let freed = self.freed();
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates, freed }));
         }
     }
 
@@ -234,12 +236,20 @@ impl Work<'_> {
         self.arm(|_| 0);
         let mut bytes = failing.bytes.clone();
         self.pad(&mut bytes);
+        let _ = self.evaluator.run(&bytes);
+        failing.freed = self.freed();
         let (violates, runs) = violated::preconditions(self.evaluator, &bytes, failing.key);
         self.units = self.units.saturating_sub(runs * FAULT);
-        if !violates.is_empty() {
-            failing.violates = violates;
+        failing.violates = violates;
+        if !failing.violates.is_empty() || !failing.freed.is_empty() {
             (self.send)(&ChildMessage::Fault(failing.clone()));
         }
+    }
+
+    /// The variables whose memory the last run has freed or reallocated.
+    fn freed(&self) -> Vec<String> {
+        let blocks = self.evaluator.blocks();
+        blocks.map_or_else(Vec::new, |blocks| allocated::freed(self.evaluator.function(), blocks))
     }
 
     /// Measures the distances of kept inputs to the uncovered branches, since not every search does.

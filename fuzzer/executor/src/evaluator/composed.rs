@@ -44,7 +44,12 @@ impl Evaluator {
     pub(crate) fn compose(&mut self) -> Option<(*mut u8, *mut u8)> {
         // SAFETY: `input` holds `input_size` bytes.
         let x = unsafe { core::slice::from_raw_parts(self.input.cast_const(), self.input_size) };
-        self.blocks.as_mut().map(|blocks| blocks.write(x))
+        let blocks = self.blocks.as_mut()?;
+        let frame_and_result = blocks.write(x);
+        let (at, n) = blocks.places();
+        // SAFETY: the target does not run now, and the blocks stay where they are while it does.
+        unsafe { ((*self.state).blocks, (*self.state).n_blocks) = (at, n) };
+        Some(frame_and_result)
     }
 
     /// The memory of the function's blocks; `None` if it takes numbers only.

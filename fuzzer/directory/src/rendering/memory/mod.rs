@@ -1,6 +1,7 @@
 //! Renders the structures, arrays and strings of an input as C: the variables of a test, and the memory that a call has
 //! written to them.
 
+pub mod allocated;
 mod globals;
 pub mod layouts;
 mod left;
@@ -204,6 +205,7 @@ impl<'a> Renderer<'a> {
                     bytes: literal::hex(&frame[at..at + t.size]),
                     addresses: self.addresses(block, at..at + t.size),
                     layout: self.layout(of),
+                    is_allocated: false,
                 };
                 let mut all = Vec::new();
                 self.add_pointees(block, at..at + t.size, &mut all);
@@ -281,6 +283,7 @@ impl<'a> Renderer<'a> {
             bytes: literal::hex(image),
             addresses: self.addresses(block, 0..image.len()),
             layout: self.layout(b.element),
+            is_allocated: false,
         }
     }
 

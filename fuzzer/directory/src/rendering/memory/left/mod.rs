@@ -35,7 +35,8 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     let is_made = |owner: Owner| !matches!(owner, Owner::Step(k) if makers + k >= blocks.begun());
     let has_values = |b: &Block| !b.path.is_empty() && !b.is_const && !b.is_owned() && is_made(b.owner);
     let reached = reached(&renderer);
-    for (i, block) in model.blocks.iter().enumerate().filter(|(i, b)| reached[*i] && has_values(b)) {
+    let exists = |i: usize| reached[i] && !blocks.is_freed(i);
+    for (i, block) in model.blocks.iter().enumerate().filter(|(i, b)| exists(*i) && has_values(b)) {
         let after = blocks.contents(i);
         let variable = &renderer.names[i];
         let mut walk = Walk::new(&renderer, blocks, Some(i), after, variable);

@@ -4,18 +4,22 @@
 //! that an access after it faults immediately, also when its length depends on the input. In the other placement it
 //! starts at the start of its pages, so that an access before it faults. The frame is a block without this protection.
 
+mod after;
+
 use core::ptr::NonNull;
 use std::rc::Rc;
 
-use penfuzz_abi::CELL_BYTES;
+use penfuzz_abi::{self as abi, CELL_BYTES, block_use};
 use penfuzz_error::Error;
 use penfuzz_target::{
-    inputs::{Model, Nondet, Owner, Pointer, Sequence, Target, library::Class},
+    inputs::{Model, Nondet, Owner, Pointer, Sequence, Target},
     program::{
         outside::Delete,
         script::{Patch, Script, Step, VariableWrite},
     },
 };
+
+pub use after::AdjacentAccess;
 
 use super::{
     files::{self, Files},
@@ -49,15 +53,6 @@ pub enum Placement {
     Scattered,
 }
 
-/// An inaccessible address next to a block that the target accessed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdjacentAccess {
-    /// The index of the block.
-    pub block: usize,
-    /// Offset in bytes from the start of the block in the last run; negative before it.
-    pub at: isize,
-}
-
 /// The memory of one model.
 #[derive(Debug)]
 pub struct Blocks {
@@ -66,8 +61,10 @@ pub struct Blocks {
     mapped: usize,
     /// Per block: the start and the end of its pages.
     pages: Vec<(usize, usize)>,
-    /// Per block: the address of its first element in the last run, and its size in bytes.
-    places: Vec<(usize, usize)>,
+    /// Per block: where it was in the last run.
+    places: Vec<abi::Block>,
+    /// Per block: its [`abi::Block::usage`] before a run.
+    usages: Box<[u64]>,
     placement: Placement,
     /// The result of each call.
     results: Box<[u128]>,
@@ -128,13 +125,14 @@ impl Blocks {
             }
             at += stride;
         }
-        let places = vec![(0, 0); pages.len()];
+        let places = vec![abi::Block { at: 0, size: 0, usage: block_use::FIXED }; pages.len()];
         Ok(Self {
             model: Rc::clone(model),
             map,
             mapped,
             pages,
             places,
+            usages: (0..model.blocks.len()).map(|block| usage(model, block)).collect(),
             placement: Placement::Ends,
             results: vec![0; model.sequence.as_ref().map_or(1, |s| s.constructors.len() + s.steps.len())]
                 .into_boxed_slice(),
@@ -169,20 +167,20 @@ impl Blocks {
                 Placement::Starts => start,
                 Placement::Scattered => start + (SCATTER * i).min(end - start - bytes) / SCATTER * SCATTER,
             };
-            self.places[i] = (at, bytes);
+            self.places[i] = abi::Block { at, size: bytes, usage: self.usages[i] };
             // SAFETY: the pages have room for the capacity, and `x` is an input of the model.
-            unsafe { block.write(x, n, self.pointer(self.places[i].0)) };
+            unsafe { block.write(x, n, self.pointer(self.places[i].at)) };
             if let Some((noisy, seed)) = self.noise.filter(|(noisy, _)| *noisy == i) {
                 self.fill(noisy, seed);
             }
         }
         for (i, block) in model.blocks.iter().enumerate() {
-            let (first, bytes) = self.places[i];
+            let abi::Block { at: first, size: bytes, .. } = self.places[i];
             for p in block.pointers.iter().take_while(|p| p.at + size_of::<usize>() <= bytes) {
                 let address = match p.target {
                     _ if model.is_null(p, x) => 0,
-                    Target::Block(b) => self.places[b].0,
-                    Target::End(b) => self.places[b].0 + self.places[b].1,
+                    Target::Block(b) => self.places[b].at,
+                    Target::End(b) => self.places[b].at + self.places[b].size,
                     Target::Count(b) => self.count(b),
                     Target::Own(at) => first + at,
                     Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),
@@ -200,7 +198,7 @@ impl Blocks {
             }
         }
         if let (Some(block), Some(input)) = (model.input, &mut self.input) {
-            let (first, bytes) = self.places[block];
+            let abi::Block { at: first, size: bytes, .. } = self.places[block];
             let base = self.map.as_ptr();
             // SAFETY: the block lies in the mapping, is a string, and does not move.
             unsafe { input.open(base.add(first - base as usize), bytes) };
@@ -209,19 +207,19 @@ impl Blocks {
             files::reset_options();
         }
         for v in model.globals.iter().filter(|v| self.is_set_once(v.block) && !model.blocks[v.block].is_output) {
-            let (first, bytes) = self.places[v.block];
+            let abi::Block { at: first, size: bytes, .. } = self.places[v.block];
             // SAFETY: the variable is as large as its block.
             unsafe { v.global.address().copy_from_nonoverlapping(self.pointer(first).cast_const(), bytes) };
         }
         for nondet in &model.nondet {
-            let (first, bytes) = self.places[nondet.block];
+            let abi::Block { at: first, size: bytes, .. } = self.places[nondet.block];
             let n = bytes / model.blocks[nondet.block].stride;
             set_results(nondet, self.pointer(first), n);
         }
         if let Some(sequence) = &model.sequence {
             return (self.write_script(sequence, x), self.results.as_mut_ptr().cast());
         }
-        (self.pointer(self.places[0].0), self.results.as_mut_ptr().cast())
+        (self.pointer(self.places[0].at), self.results.as_mut_ptr().cast())
     }
 
     /// Prepares the calls for [`script::run`](penfuzz_target::program::script::run). Frames never move, blocks behind
@@ -235,7 +233,7 @@ impl Blocks {
             self.script.steps = calls
                 .map(|(i, call)| Step {
                     call: call.thunk,
-                    frame: self.pointer(self.places[call.frame].0),
+                    frame: self.pointer(self.places[call.frame].at),
                     // SAFETY: there is one result per call.
                     result: unsafe { results.add(i) }.cast(),
                 })
@@ -246,7 +244,7 @@ impl Blocks {
         self.script.patches.clear();
         let model = Rc::clone(&self.model);
         for (step, call) in sequence.constructors.iter().chain(&sequence.steps).enumerate() {
-            self.script.steps[step].frame = self.pointer(self.places[call.frame].0);
+            self.script.steps[step].frame = self.pointer(self.places[call.frame].at);
             for p in &model.blocks[call.frame].pointers {
                 let Target::Made(handle) = p.target else { continue };
                 if model.is_null(p, x) {
@@ -254,11 +252,11 @@ impl Blocks {
                 }
                 let handle = &sequence.handles[handle];
                 let from = match handle.out {
-                    Some(block) => self.pointer(self.places[block].0).cast_const().cast(),
+                    Some(block) => self.pointer(self.places[block].at).cast_const().cast(),
                     // SAFETY: there is one result per call.
                     None => unsafe { self.results.as_ptr().add(handle.maker) }.cast(),
                 };
-                let to = self.pointer(self.places[call.frame].0 + p.at).cast();
+                let to = self.pointer(self.places[call.frame].at + p.at).cast();
                 self.script.patches.push(Patch { step, from, to });
             }
         }
@@ -274,7 +272,7 @@ impl Blocks {
         let model = Rc::clone(&self.model);
         for v in &model.globals {
             if let Owner::Step(k) = model.blocks[v.block].owner {
-                let (first, size) = self.places[v.block];
+                let abi::Block { at: first, size, .. } = self.places[v.block];
                 let from = self.pointer(first).cast_const();
                 self.script.variable_writes.push(VariableWrite {
                     step: n_makers + k,
@@ -312,7 +310,7 @@ impl Blocks {
     /// Returns the address of the text in a block and its length, up to the first 0. The pointer may outlive the borrow
     /// of the block.
     fn text(&self, block: usize) -> (*const u8, usize) {
-        let (first, bytes) = self.places[block];
+        let abi::Block { at: first, size: bytes, .. } = self.places[block];
         let text = self.pointer(first).cast_const();
         // SAFETY: the block has that many bytes.
         let n = (0..bytes).find(|i| unsafe { text.add(*i).read() } == 0).unwrap_or(bytes);
@@ -327,7 +325,7 @@ impl Blocks {
     /// Number of elements of a block in the last run, without the terminating 0 of a string.
     fn count(&self, block: usize) -> usize {
         let b = &self.model.blocks[block];
-        (self.places[block].1 / b.stride.max(1)).saturating_sub(usize::from(b.is_terminated))
+        (self.places[block].size / b.stride.max(1)).saturating_sub(usize::from(b.is_terminated))
     }
 
     /// Sets the target's `operator delete`, which frees the memory of objects of the C++ library before the next run.
@@ -345,7 +343,7 @@ impl Blocks {
         let (true, Some(delete)) = (core::mem::take(&mut self.has_returned), self.delete) else { return };
         let model = Rc::clone(&self.model);
         for (i, block) in model.blocks.iter().enumerate() {
-            let (first, bytes) = self.places[i];
+            let abi::Block { at: first, size: bytes, .. } = self.places[i];
             let owned = |p: &Pointer| matches!(p.target, Target::Block(b) if model.blocks[b].is_owned());
             for p in block.pointers.iter().filter(|p| owned(p) && !block.is_owned() && p.at + 8 <= bytes) {
                 // SAFETY: the pointer lies within the block.
@@ -358,30 +356,9 @@ impl Blocks {
         }
     }
 
-    /// The elements of an object of the C++ library after the last run, which may have been reallocated: their bytes
-    /// and their number. The object lies at offset `at` of the memory `contents`, as the run has left it.
-    #[must_use]
-    pub fn elements(&self, contents: &[u8], at: usize, class: &Class) -> Option<(&[u8], usize)> {
-        const MOST: usize = 1 << 20;
-        if !self.has_returned {
-            return None;
-        }
-        let word = |at: usize| Some(usize::from_le_bytes(contents.get(at..at + 8)?.try_into().ok()?));
-        let stride = self.model.types[class.element()].size.max(1);
-        let (begin, bytes) = match class {
-            Class::Vector { begin, end, .. } => {
-                let begin = word(at + begin)?;
-                (begin, word(at + end)?.checked_sub(begin)?)
-            }
-            Class::String { begin, count, .. } => (word(at + begin)?, word(at + count)?),
-            Class::View { .. } | Class::Optional { .. } => return None,
-        };
-        if begin == 0 || bytes > MOST || !bytes.is_multiple_of(stride) {
-            return (bytes == 0).then_some((&[][..], 0));
-        }
-        // SAFETY: a run that returned leaves a readable object, until the next run.
-        let elements = unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(begin), bytes) };
-        Some((elements, bytes / stride))
+    /// The blocks of the last run, for the runtime.
+    pub(crate) fn places(&mut self) -> (*mut abi::Block, u64) {
+        (self.places.as_mut_ptr(), self.places.len() as u64)
     }
 
     /// Returns a pointer into this value's mapping.
@@ -408,7 +385,7 @@ impl Blocks {
 
     /// Fills a block with noise: numbers of all magnitudes, including small ones.
     fn fill(&mut self, block: usize, seed: u8) {
-        let (first, bytes) = self.places[block];
+        let abi::Block { at: first, size: bytes, .. } = self.places[block];
         for i in 0..bytes {
             let mixed = (i as u8).wrapping_add(1).wrapping_mul(seed | 1).rotate_left(3) ^ seed;
             let byte = if seed.is_multiple_of(3) {
@@ -428,54 +405,12 @@ impl Blocks {
     pub fn result(&self) -> u128 {
         self.results[self.begun().max(1) - 1]
     }
+}
 
-    /// The contents of a block after the last run.
-    #[must_use]
-    pub fn contents(&self, block: usize) -> &[u8] {
-        let (first, bytes) = self.places[block];
-        if let Some(global) = self.model.global_of(block).filter(|_| self.is_set_once(block)) {
-            // SAFETY: the variable is as large as its block, and the target does not run now.
-            return unsafe { core::slice::from_raw_parts(global.address().cast_const(), bytes) };
-        }
-        // SAFETY: the block lies in its pages.
-        unsafe { core::slice::from_raw_parts(self.pointer(first).cast_const(), bytes) }
-    }
-
-    /// Finds the block next to which an inaccessible address lies.
-    #[must_use]
-    pub fn adjacent_access(&self, address: u64) -> Option<AdjacentAccess> {
-        let address = usize::try_from(address).ok()?;
-        let first = self.map.as_ptr() as usize;
-        if !(first..first + self.mapped).contains(&address) {
-            return None;
-        }
-        // The frame has no name, and a program cannot access memory next to it.
-        let distance = |i: &usize| {
-            let (start, bytes) = self.places[*i];
-            if address < start { start - address } else { address.saturating_sub(start + bytes) }
-        };
-        let is_named = |i: &usize| !self.model.blocks[*i].path.is_empty();
-        let block = (0..self.pages.len()).filter(is_named).min_by_key(distance)?;
-        Some(AdjacentAccess { block, at: address.wrapping_sub(self.places[block].0).cast_signed() })
-    }
-
-    /// Whether an address is computed from that of a block, with an index or a difference of any 32-bit size. What the
-    /// target allocates lies farther away.
-    #[must_use]
-    pub fn is_near(&self, address: u64) -> bool {
-        address.abs_diff(self.map.as_ptr().expose_provenance() as u64) < REGION as u64 / 4
-    }
-
-    /// Describes where an address lies.
-    #[must_use]
-    pub fn describe(&self, address: u64) -> Option<String> {
-        let adjacent_access = self.adjacent_access(address)?;
-        let block = &self.model.blocks[adjacent_access.block];
-        let side = if adjacent_access.at < 0 { "before the start" } else { "after the end" };
-        let n = self.places[adjacent_access.block].1 / block.stride.max(1);
-        let elements = if n == 1 { "1 element".to_owned() } else { format!("{n} elements") };
-        Some(format!("{side} of `{}` ({elements}, {})", block.path, block.origin))
-    }
+/// Whether a block counts as allocated by `malloc`: variables and the arguments of a program do not.
+fn usage(model: &Model, block: usize) -> u64 {
+    let is_variable = model.blocks[block].path.is_empty() || model.global_of(block).is_some();
+    if is_variable || model.is_program { block_use::FIXED } else { block_use::HEAP }
 }
 
 /// Is this an address that the runtime's `operator delete` ignores?
