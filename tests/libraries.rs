@@ -109,8 +109,8 @@ fn musl_is_generated_and_covered() {
     }
 }
 
-/// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed. This takes five
-/// minutes; a small project is built by `autotools` in every run.
+/// GSL configures and builds with `CC=pen-cc`, passes its own checks, and a function of it can be fuzzed. This takes
+/// five minutes; a small project is built by `autotools` in every run.
 #[test]
 #[ignore = "nightly"]
 fn gsl_builds_with_pen_cc_and_can_be_fuzzed() {

@@ -189,23 +189,28 @@ void __pen_not_allocated(const void *p) {
 HIDDEN __attribute__((noinline, noreturn)) void __pen_freed_twice(void);
 void __pen_freed_twice(void) { abort(); }
 
-/* The memory of an argument counts as allocated by malloc, once. Returns its size. */
-static size_t free_argument(void *p) {
+/* The memory of an argument, which counts as allocated by malloc until it is freed. */
+static struct pen_block *argument(const void *p) {
   for (uint64_t i = 0; i < __pen_state.n_blocks; i++) {
     struct pen_block *block = &__pen_state.blocks[i];
     if (block->at != p || block->use == PEN_BLOCK_FIXED) continue;
     if (block->use == PEN_BLOCK_FREED) __pen_freed_twice();
-    block->use = PEN_BLOCK_FREED;
-    return block->size;
+    return block;
   }
   __pen_not_allocated(p);
+}
+
+/* A later use of the freed memory gets numbers that are no addresses. */
+static void free_argument(struct pen_block *block) {
+  memset(block->at, 0xa5, block->size);
+  block->use = PEN_BLOCK_FREED;
 }
 
 HIDDEN void __wrap_free(void *p) {
   if (in_arena(p)) {
     given(p);
   } else if (is_owned(p)) {
-    free_argument(p);
+    free_argument(argument(p));
   } else {
     unlisted(p);
     __real_free(p);
@@ -213,9 +218,15 @@ HIDDEN void __wrap_free(void *p) {
 }
 
 static void *realloc_argument(void *p, size_t size) {
-  size_t room = free_argument(p);
+  struct pen_block *block = argument(p);
   void *moved = size ? __wrap_malloc(size) : NULL;
-  return moved ? memcpy(moved, p, size < room ? size : room) : NULL;
+  if (moved) memcpy(moved, p, size < block->size ? size : block->size);
+  if (moved || !size) {
+    free_argument(block);
+  } else {
+    block->use = PEN_BLOCK_KEPT;
+  }
+  return moved;
 }
 
 HIDDEN void *__wrap_realloc(void *p, size_t size) {
@@ -246,7 +257,10 @@ HIDDEN void *__wrap_reallocarray(void *p, size_t n, size_t size) {
   return NULL;
 }
 
-HIDDEN size_t __wrap_malloc_usable_size(void *p) { return in_arena(p) ? arena_room(p) : __real_malloc_usable_size(p); }
+HIDDEN size_t __wrap_malloc_usable_size(void *p) {
+  if (is_owned(p)) return argument(p)->size;
+  return in_arena(p) ? arena_room(p) : __real_malloc_usable_size(p);
+}
 
 HIDDEN char *__wrap_strndup(const char *text, size_t n) {
   size_t length = strnlen(text, n);
@@ -260,15 +274,20 @@ HIDDEN char *__wrap_strdup(const char *text) { return __wrap_strndup(text, SIZE_
 
 /* Copies a block to memory of the C library. */
 static void *moved_out(void *p) {
-  size_t room = arena_room(p);
+  struct pen_block *block = is_owned(p) ? argument(p) : NULL;
+  size_t room = block ? block->size : arena_room(p);
   void *moved = __real_malloc(room);
   if (moved) memcpy(moved, p, room);
-  given(p);
+  if (block) {
+    free_argument(block);
+  } else {
+    given(p);
+  }
   return moved;
 }
 
 HIDDEN ssize_t __wrap_getdelim(char **line, size_t *size, int end, FILE *from) {
-  if (in_arena(*line) && !(*line = moved_out(*line))) *size = 0;
+  if ((in_arena(*line) || is_owned(*line)) && !(*line = moved_out(*line))) *size = 0;
   unlisted(*line);
   ssize_t n = __real_getdelim(line, size, end, from);
   listed(*line);

@@ -680,7 +680,8 @@ enum pen_heap {
 enum pen_block_use {
   PEN_BLOCK_FIXED = 0, /* free() must not get it, as if it were a variable */
   PEN_BLOCK_HEAP = 1,  /* as if malloc() had returned it */
-  PEN_BLOCK_FREED = 2  /* the run has freed or reallocated it */
+  PEN_BLOCK_FREED = 2, /* the run has freed or reallocated it */
+  PEN_BLOCK_KEPT = 3   /* the run has tried to reallocate it, but there was not enough memory */
 };
 
 enum pen_assumption { PEN_ASSUMED = 1 << 30 };

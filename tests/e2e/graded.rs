@@ -89,6 +89,16 @@ fn memory_that_is_freed_twice_is_a_finding() {
 }
 
 #[test]
+fn a_use_of_freed_memory_is_a_finding() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>\nstruct s { int n; struct s *next; };\nint f(struct s *p, int k)\n{\n  \
+                  if (!p || !p->next) return 0;\n  if (k == 77) free(p);\n  if (k * k == 3) return 5;\n  \
+                  return p->next->n > 3;\n}\n";
+    let (report, _) = fuzz(&dir, source, 3);
+    assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
+}
+
+#[test]
 fn faults_of_the_function_itself_count() {
     let dir = Dir::new();
     let source = "#include <stdlib.h>\nint f(const int *p, int n)\n{\n  int *x = 0;\n  if (!p) return 0;\n  \

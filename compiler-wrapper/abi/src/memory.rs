@@ -20,6 +20,8 @@ pub mod block_use {
     pub const HEAP: u64 = 1;
     /// The run has freed or reallocated it.
     pub const FREED: u64 = 2;
+    /// The run has tried to reallocate it, but there was not enough memory.
+    pub const KEPT: u64 = 3;
 }
 
 /// Number of values of each type in [`Fill`].

@@ -105,6 +105,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_BLOCK_FIXED", block_use::FIXED as u32),
         ("PEN_BLOCK_HEAP", block_use::HEAP as u32),
         ("PEN_BLOCK_FREED", block_use::FREED as u32),
+        ("PEN_BLOCK_KEPT", block_use::KEPT as u32),
         ("PEN_RECORD", action::RECORD.into()),
         ("PEN_WANT", action::WANT.into()),
         ("PEN_TRACK", action::TRACK.into()),

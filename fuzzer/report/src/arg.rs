@@ -124,7 +124,7 @@ pub struct Memory {
     /// Index of the element's layout in [`Signature::layouts`](super::Signature::layouts), if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<usize>,
-    /// The call frees or reallocates the memory, so the test allocates it with `malloc`.
+    /// The call frees or reallocates the memory, or tries to, so the test allocates it with `malloc`.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub is_allocated: bool,
 }

@@ -42,6 +42,15 @@ impl TestStyle {
         }
     }
 
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "functions",
+            Self::Table => "table",
+        }
+    }
+
     /// Is it the default?
     #[must_use]
     pub fn is_functions(&self) -> bool {

@@ -8,7 +8,13 @@ use penfuzz_directory::output::directory;
 use penfuzz_engine::{saturation::Goals, stages::SearchKind};
 use penfuzz_error::Error;
 use penfuzz_mutators::minimizer::MINIMIZERS;
-use penfuzz_report::{Report, criterion::Criterion, json, junit::Campaign, test_format::TestFormat};
+use penfuzz_report::{
+    Report,
+    criterion::Criterion,
+    json,
+    junit::Campaign,
+    test_format::{TestFormat, TestStyle},
+};
 use penfuzz_suite::{self as suite, ForwardedOptions, Row};
 use penfuzz_system::{console, errln};
 use penfuzz_target::program::Rounding;
@@ -76,6 +82,10 @@ pub struct Args {
     /// Format of the emitted tests [default: as in the suite, else plain].
     #[arg(long, value_name = "FORMAT", value_parser = choices::test_format())]
     test_format: Option<TestFormat>,
+
+    /// How the emitted tests of plain numbers are written [default: as in the suite, else functions].
+    #[arg(long, value_name = "STYLE", value_parser = choices::test_style())]
+    test_style: Option<TestStyle>,
 
     /// Coverage criteria that the tests fulfil, as for a single target; may be repeated, or a list [default: branch].
     #[arg(
@@ -153,6 +163,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             timeout: args.timeout.clone(),
             rounding: args.rounding,
             test_format: args.test_format,
+            test_style: args.test_style,
             criteria: args.criterion.iter().map(|c| c.text()).collect(),
             prove: args.prove,
             exceptions: args.exceptions,

@@ -13,7 +13,10 @@ use penfuzz_error::{
     bail,
     context::{Context, Result},
 };
-use penfuzz_report::{Report, json, test_format::TestFormat};
+use penfuzz_report::{
+    Report, json,
+    test_format::{TestFormat, TestStyle},
+};
 use penfuzz_system::{
     files::{foreign, own},
     process::{interrupts, wait},
@@ -53,6 +56,8 @@ pub struct ForwardedOptions {
     pub rounding: Option<Rounding>,
     /// `--test-format`; overrides the suite's format.
     pub test_format: Option<TestFormat>,
+    /// `--test-style`; overrides the suite's style.
+    pub test_style: Option<TestStyle>,
     /// The values of `--criterion`.
     pub criteria: Vec<String>,
     /// `--prove`: solvers try to prove the remaining branches unreachable.
@@ -129,6 +134,8 @@ fn arguments(suite: &Suite, directory: &Path, passed: &ForwardedOptions, target:
     all.extend(["-o".into(), directory.into(), "--quiet".into()]);
     let format = passed.test_format.or(suite.test_format);
     all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.name()))));
+    let style = passed.test_style.or(suite.test_style);
+    all.extend(style.map(|s| OsString::from(format!("--test-style={}", s.name()))));
     all.extend((!passed.prove).then(|| "--no-prove".into()));
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all

@@ -5,6 +5,7 @@
 //! fetch = "fetch.sh"              # run in the suite's directory when `sources` is missing
 //! sources = "sources/fdlibm"      # relative to this file
 //! test_format = "unity"           # optional, as the option --test-format
+//! test_style = "table"            # optional, as the option --test-style
 //!
 //! [build]
 //! flags = ["-I{sources}/include"] # {sources}: the absolute directory
@@ -36,7 +37,7 @@ use penfuzz_error::{
     bail,
     context::{Context, Result},
 };
-use penfuzz_report::test_format::TestFormat;
+use penfuzz_report::test_format::{TestFormat, TestStyle};
 use penfuzz_system::files::{foreign, tidy};
 use penfuzz_target::program::Rounding;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub struct Suite {
     /// The format of the emitted tests, unless the command line sets it.
     #[serde(default, deserialize_with = "penfuzz_report::test_format::known")]
     pub test_format: Option<TestFormat>,
+    /// The style of the emitted tests, unless the command line sets it.
+    #[serde(default)]
+    pub test_style: Option<TestStyle>,
     /// Published figures of other tools on the suite as a whole.
     #[serde(default)]
     pub published: Vec<PublishedMeans>,

@@ -32,6 +32,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         name: "s".to_owned(),
         fetch: None,
         test_format: None,
+        test_style: None,
         generate: None,
         sources: directory.to_owned(),
         published: Vec::new(),

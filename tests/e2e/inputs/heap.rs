@@ -7,8 +7,8 @@ use crate::{
     support::{Dir, is_covered, open_branches},
 };
 
-/// Runs a campaign on `f`. All branches must be covered, and the emitted tests must build and pass with a C library that
-/// checks its heap, and take as many branches by gcov's count. Returns the text of the test program.
+/// Runs a campaign on `f`. All branches must be covered, and the emitted tests must build and pass with a C library
+/// that checks its heap, and take as many branches by gcov's count. Returns the text of the test program.
 fn tested(dir: &Dir, file: &str, source: &str, options: &str) -> String {
     dir.file(file, source);
     let run = dir.fuzz(file, &format!("--max-evals 100000 --function f {options}")).exits(0);
@@ -95,4 +95,20 @@ extern \"C\" int f(node *p, int k)
 }
 ";
     tested(&dir, "f.cpp", source, "");
+}
+
+#[test]
+fn an_array_that_is_freed_after_a_failed_realloc() {
+    let dir = Dir::new();
+    let source = "#include <stdlib.h>
+int f(char *p, int k)
+{
+  if (k <= 3) return 0;
+  int failed = !realloc(p, (size_t)1 << 62);
+  free(p);
+  return failed;
+}
+";
+    let text = tested(&dir, "f.c", source, "");
+    assert!(text.contains("1)") && text.contains("penfuzz_heap("), "{text}");
 }

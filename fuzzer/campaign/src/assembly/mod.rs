@@ -309,7 +309,7 @@ fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec
     let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
         let (file, reason) = (file.clone(), fault.reason.clone());
-        Some(Failing { file, bytes, key: fault.key, reason, violates: Vec::new(), freed: Vec::new() })
+        Some(Failing { file, bytes, key: fault.key, reason, violates: Vec::new(), from_malloc: Vec::new() })
     });
     Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }
@@ -475,7 +475,7 @@ fn findings(
             let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
             let mut args = bytes.map_or_else(Vec::new, |b| arguments(function, b));
             if let Some(shrunk) = shrunk {
-                allocated::allocate(&mut args, &shrunk.freed);
+                allocated::allocate(&mut args, &shrunk.from_malloc);
             }
             Finding {
                 file: file.clone(),

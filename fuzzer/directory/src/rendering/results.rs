@@ -44,9 +44,9 @@ pub struct RunObservation {
     pub begun: usize,
     /// What it wrote to the memory behind its pointers.
     pub outputs: Vec<Arg>,
-    /// The variables whose memory it freed or reallocated.
+    /// The variables that it freed or reallocated, or tried to.
     #[serde(default)]
-    pub freed: Vec<String>,
+    pub from_malloc: Vec<String>,
 }
 
 impl RunObservation {
@@ -81,7 +81,7 @@ pub fn agreed(function: &Function, bytes: &[u8], seen: RunObservation, others: &
         |(i, r): (usize, Option<Arg>)| r.filter(|r| agrees(&|s| s.results.get(i).and_then(Option::as_ref) == Some(r)));
     let results: Vec<_> = seen.results.into_iter().enumerate().map(known).collect();
     let mut args = memory::truncated(arguments(function, bytes), seen.begun);
-    allocated::allocate(&mut args, &seen.freed);
+    allocated::allocate(&mut args, &seen.from_malloc);
     if !seen.returned || seen.exit.is_some() || seen.throws.is_some() {
         return Test { args, results, ends: seen.exit.map(End::Exit), throws: seen.throws, ..Test::default() };
     }
@@ -122,7 +122,7 @@ pub fn in_common(seen: RunObservation, other: &RunObservation) -> RunObservation
         results: seen.results.into_iter().enumerate().map(same).collect(),
         begun: seen.begun.min(other.begun),
         outputs: seen.outputs.into_iter().filter(|output| other.outputs.contains(output)).collect(),
-        freed: seen.freed,
+        from_malloc: seen.from_malloc,
     }
 }
 
@@ -223,7 +223,7 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
         blocks.errnos()[..n].to_vec()
     });
     let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
-    let freed = evaluator.blocks().map_or_else(Vec::new, |blocks| allocated::freed(function, blocks));
+    let from_malloc = evaluator.blocks().map_or_else(Vec::new, |blocks| allocated::from_malloc(function, blocks));
     let outputs = match evaluator.blocks() {
         Some(blocks) => {
             let mut x = bytes.to_vec();
@@ -232,7 +232,7 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
         }
         None => outputs(function, &output),
     };
-    RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs, freed }
+    RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs, from_malloc }
 }
 
 /// The results of the calls of a sequence that were begun.

@@ -47,9 +47,9 @@ pub struct Failing {
     /// The likely preconditions that the input violates.
     #[serde(default)]
     pub violates: Vec<String>,
-    /// The variables whose memory the function frees or reallocates before the fault.
+    /// The variables that the function frees or reallocates before the fault, or tries to.
     #[serde(default)]
-    pub freed: Vec<String>,
+    pub from_malloc: Vec<String>,
 }
 
 /// The shrunk inputs.

@@ -223,8 +223,8 @@ impl Work<'_> {
             if let Some(fault) = self.evaluator.fault() {
                 reason = fault.reason;
             }
-            let freed = self.freed();
-            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates, freed }));
+            let from_malloc = self.needs_malloc();
+            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates, from_malloc }));
         }
     }
 
@@ -237,19 +237,22 @@ impl Work<'_> {
         let mut bytes = failing.bytes.clone();
         self.pad(&mut bytes);
         let _ = self.evaluator.run(&bytes);
-        failing.freed = self.freed();
+        failing.from_malloc = self.needs_malloc();
         let (violates, runs) = violated::preconditions(self.evaluator, &bytes, failing.key);
         self.units = self.units.saturating_sub(runs * FAULT);
-        failing.violates = violates;
-        if !failing.violates.is_empty() || !failing.freed.is_empty() {
+        let is_news = !violates.is_empty() || !failing.from_malloc.is_empty();
+        if !violates.is_empty() {
+            failing.violates = violates;
+        }
+        if is_news {
             (self.send)(&ChildMessage::Fault(failing.clone()));
         }
     }
 
-    /// The variables whose memory the last run has freed or reallocated.
-    fn freed(&self) -> Vec<String> {
+    /// The variables that the last run has freed or reallocated, or tried to.
+    fn needs_malloc(&self) -> Vec<String> {
         let blocks = self.evaluator.blocks();
-        blocks.map_or_else(Vec::new, |blocks| allocated::freed(self.evaluator.function(), blocks))
+        blocks.map_or_else(Vec::new, |blocks| allocated::from_malloc(self.evaluator.function(), blocks))
     }
 
     /// Measures the distances of kept inputs to the uncovered branches, since not every search does.

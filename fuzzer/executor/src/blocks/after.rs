@@ -21,6 +21,13 @@ impl Blocks {
         self.places[block].usage == block_use::FREED
     }
 
+    /// Returns whether the last run has needed the block to be from `malloc`, because it has freed or reallocated it,
+    /// or has tried to.
+    #[must_use]
+    pub fn is_from_malloc(&self, block: usize) -> bool {
+        matches!(self.places[block].usage, block_use::FREED | block_use::KEPT)
+    }
+
     /// The elements of an object of the C++ library after the last run, which may have been reallocated: their bytes
     /// and their number. The object lies at offset `at` of the memory `contents`, as the run has left it.
     #[must_use]

@@ -1,4 +1,4 @@
-//! The variables that a call frees or reallocates: a test allocates them with `malloc`.
+//! The variables that a call frees or reallocates, or tries to: a test allocates them with `malloc`.
 
 use penfuzz_executor::blocks::Blocks;
 use penfuzz_report::Arg;
@@ -6,11 +6,11 @@ use penfuzz_target::program::Function;
 
 use super::variable;
 
-/// The names of the variables whose memory the last run has freed or reallocated.
+/// The names of the variables that must be from `malloc` for what the last run has done.
 #[must_use]
-pub fn freed(function: &Function, blocks: &Blocks) -> Vec<String> {
+pub fn from_malloc(function: &Function, blocks: &Blocks) -> Vec<String> {
     let model = blocks.model();
-    let all = model.blocks.iter().enumerate().filter(|(i, _)| blocks.is_freed(*i));
+    let all = model.blocks.iter().enumerate().filter(|(i, _)| blocks.is_from_malloc(*i));
     all.map(|(_, block)| variable(function, model, block)).collect()
 }
 
