@@ -17,7 +17,8 @@ fn tested(dir: &Dir, file: &str, source: &str, options: &str) -> String {
     run.expect(open.is_empty() && report.branches.total > 0, &format!("all branches, not {open:?}"));
     run.expect(report.sites.iter().flat_map(|s| &s.branches).all(is_covered), "no other status");
     let program = report.test_program.as_ref().expect("commands");
-    let line = format!("cd out && {} && MALLOC_CHECK_=3 {} && {}", program.build, program.run, program.coverage);
+    let checked = format!("LD_PRELOAD=libc_malloc_debug.so.0 MALLOC_CHECK_=3 {}", program.run);
+    let line = format!("cd out && {} && {checked} && {}", program.build, program.coverage);
     dir.other(Command::new("sh").args(["-c", &line]));
     let counts = dir.other(Command::new("sh").args(["-c", "cd out && gcov -b -t *.gcda"]));
     let taken = branch_lines(&counts, "f").into_iter().filter(|line| is_taken(line)).count();
@@ -110,5 +111,5 @@ int f(char *p, int k)
 }
 ";
     let text = tested(&dir, "f.c", source, "");
-    assert!(text.contains("1)") && text.contains("penfuzz_heap("), "{text}");
+    assert!(text.contains("(\"result\", result, 1)") && text.contains("penfuzz_heap("), "{text}");
 }

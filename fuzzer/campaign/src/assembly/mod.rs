@@ -3,6 +3,7 @@
 pub mod blocked_sites;
 pub mod claims;
 pub mod criteria;
+mod findings;
 mod grades;
 pub mod limits;
 pub mod operands;
@@ -18,12 +19,11 @@ use std::{
 };
 
 use penfuzz_directory::{
-    output::store::{LongRun, SavedState},
+    output::store::SavedState,
     rendering::{
         arguments::arguments,
         limits::{is_there, shared_state},
         linked::BuildRecord,
-        memory::allocated,
         needed::NeededSources,
         prototypes::signature,
         results,
@@ -36,9 +36,9 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
-use penfuzz_report::{self as report, BranchIndex, Branches, Finding, LongInput, Report, Status, Test, proof::Code};
+use penfuzz_report::{self as report, BranchIndex, Branches, Report, Status, Test, proof::Code};
 use penfuzz_system::process::{child::NoProcess, deadline};
-use penfuzz_target::program::{Function, Target, environment, state};
+use penfuzz_target::program::{Target, environment, state};
 
 pub use self::texts::{outcome_text, predicate_text};
 use self::{
@@ -145,9 +145,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         sites,
         test_program: None,
         tests,
-        crashes: findings(from, &function, FaultKind::Crash, &shrunk, &claims),
-        hangs: findings(from, &function, FaultKind::Hang, &shrunk, &claims),
-        long: long_inputs(from, &function),
+        crashes: findings::of_kind(from, &function, FaultKind::Crash, &shrunk, &claims),
+        hangs: findings::of_kind(from, &function, FaultKind::Hang, &shrunk, &claims),
+        long: findings::long_inputs(from, &function),
         unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
         not_followed: limits::not_followed(evaluator.target(), from.scope.kind),
         undefined: state::undefined(evaluator.target(), &function),
@@ -457,46 +457,4 @@ fn branch(
         unchanged_over: None,
         proof: None,
     }
-}
-
-fn findings(
-    from: &ReportInputs,
-    function: &Function,
-    kind: FaultKind,
-    shrunk: &Shrunk,
-    claims: &Claims,
-) -> Vec<Finding> {
-    from.saved
-        .faults
-        .iter()
-        .filter(|(_, f)| f.kind == kind)
-        .map(|(file, fault)| {
-            let shrunk = shrunk.faults.get(file);
-            let bytes = shrunk.map(|f| &f.bytes).or_else(|| from.fault_inputs.get(file));
-            let mut args = bytes.map_or_else(Vec::new, |b| arguments(function, b));
-            if let Some(shrunk) = shrunk {
-                allocated::allocate(&mut args, &shrunk.from_malloc);
-            }
-            Finding {
-                file: file.clone(),
-                reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
-                place: fault.place.clone(),
-                stack: fault.stack.clone(),
-                args,
-                in_fresh_process: claims.crashes.get(file).copied(),
-                in_test_program: None,
-                grade: None,
-                violates: shrunk.map_or_else(Vec::new, |f| f.violates.clone()),
-            }
-        })
-        .collect()
-}
-
-fn long_inputs(from: &ReportInputs, function: &Function) -> Vec<LongInput> {
-    let bytes = |file: &String| from.inputs.iter().find(|(name, _)| name == file).map(|(_, bytes)| bytes);
-    let shown = |(file, long): (&String, &LongRun)| {
-        let args = arguments(function, bytes(file)?);
-        Some(LongInput { file: file.clone(), args, milliseconds: long.milliseconds })
-    };
-    from.saved.long.iter().filter_map(shown).collect()
 }

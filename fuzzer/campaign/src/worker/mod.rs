@@ -3,8 +3,6 @@
 use core::sync::atomic::Ordering;
 use std::{
     os::unix::{net::UnixDatagram, process::parent_id},
-    path::PathBuf,
-    rc::Rc,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -42,7 +40,7 @@ use penfuzz_target::{
 };
 
 use super::{
-    cluster::{self, BrokerInfo, Role, broker_client::BrokerClient, sockets::Sockets},
+    cluster::{Role, broker_client::BrokerClient},
     options::Options,
     prepare::Prepared,
     worker::{disk::Disk, progress::Progress},
@@ -50,6 +48,7 @@ use super::{
 };
 use crate::assembly::limits;
 
+mod client;
 mod disk;
 mod hangs;
 mod import;
@@ -57,6 +56,8 @@ mod keep;
 mod progress;
 mod restore;
 mod share_finds;
+
+pub use client::{ClientConfig, FarmMember};
 
 /// How a worker that did not fail ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,40 +77,6 @@ type Executor = PenExecutor<(PenObserver, ())>;
 
 /// Mutants per round of havoc when it is the only stage.
 const HAVOC_ALONE: u64 = 4096;
-
-/// Identifies a client.
-#[derive(Debug, Clone)]
-pub struct ClientConfig {
-    /// Its number, from 0.
-    pub number: usize,
-    /// The number of clients on this machine.
-    pub clients: usize,
-    /// Its output directory; `None` for the default one.
-    pub dir: Option<PathBuf>,
-    /// Its membership in a farm of several clients; `None` for a single client.
-    pub farm: Option<FarmMember>,
-}
-
-impl ClientConfig {
-    /// Its name, which is also the name of its directory if there are several clients.
-    #[must_use]
-    pub fn name(&self) -> String {
-        cluster::client_name(self.number)
-    }
-}
-
-/// The membership of a client in a farm.
-#[derive(Debug, Clone)]
-pub struct FarmMember {
-    /// The directory that contains the directories of all clients.
-    pub root: PathBuf,
-    /// Its role, which selects its stages in the targeted search.
-    pub role: Role,
-    /// Information about the running broker.
-    pub broker_info: &'static BrokerInfo,
-    /// The sockets to the broker.
-    pub sockets: Rc<Sockets>,
-}
 
 /// Runs a worker of one client in this process, until the end of the campaign or until the worker needs a restart.
 /// `begun` is the start of the program.
