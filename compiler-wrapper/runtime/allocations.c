@@ -189,6 +189,9 @@ void __pen_not_allocated(const void *p) {
 HIDDEN __attribute__((noinline, noreturn)) void __pen_freed_twice(void);
 void __pen_freed_twice(void) { abort(); }
 
+/* The memory of arguments; the arena is in the same range of addresses. */
+static int is_argument(const void *p) { return is_owned(p) && !in_arena(p); }
+
 /* The memory of an argument, which counts as allocated by malloc until it is freed. */
 static struct pen_block *argument(const void *p) {
   for (uint64_t i = 0; i < __pen_state.n_blocks; i++) {
@@ -209,7 +212,7 @@ static void free_argument(struct pen_block *block) {
 HIDDEN void __wrap_free(void *p) {
   if (in_arena(p)) {
     given(p);
-  } else if (is_owned(p)) {
+  } else if (is_argument(p)) {
     free_argument(argument(p));
   } else {
     unlisted(p);
@@ -239,7 +242,7 @@ HIDDEN void *__wrap_realloc(void *p, size_t size) {
     if (moved || !size) given(p);
     return moved;
   }
-  if (is_owned(p)) return realloc_argument(p, size);
+  if (is_argument(p)) return realloc_argument(p, size);
   int was = unlisted(p);
   size_t room = __pen_fill.on ? __real_malloc_usable_size(p) : SIZE_MAX;
   void *moved = __real_realloc(p, size);
@@ -258,7 +261,7 @@ HIDDEN void *__wrap_reallocarray(void *p, size_t n, size_t size) {
 }
 
 HIDDEN size_t __wrap_malloc_usable_size(void *p) {
-  if (is_owned(p)) return argument(p)->size;
+  if (is_argument(p)) return argument(p)->size;
   return in_arena(p) ? arena_room(p) : __real_malloc_usable_size(p);
 }
 
@@ -274,7 +277,7 @@ HIDDEN char *__wrap_strdup(const char *text) { return __wrap_strndup(text, SIZE_
 
 /* Copies a block to memory of the C library. */
 static void *moved_out(void *p) {
-  struct pen_block *block = is_owned(p) ? argument(p) : NULL;
+  struct pen_block *block = is_argument(p) ? argument(p) : NULL;
   size_t room = block ? block->size : arena_room(p);
   void *moved = __real_malloc(room);
   if (moved) memcpy(moved, p, room);
@@ -287,7 +290,7 @@ static void *moved_out(void *p) {
 }
 
 HIDDEN ssize_t __wrap_getdelim(char **line, size_t *size, int end, FILE *from) {
-  if ((in_arena(*line) || is_owned(*line)) && !(*line = moved_out(*line))) *size = 0;
+  if ((in_arena(*line) || is_argument(*line)) && !(*line = moved_out(*line))) *size = 0;
   unlisted(*line);
   ssize_t n = __real_getdelim(line, size, end, from);
   listed(*line);
