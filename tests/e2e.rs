@@ -74,6 +74,8 @@ mod random_programs;
 mod reach;
 #[path = "e2e/readable.rs"]
 mod readable;
+#[path = "e2e/record.rs"]
+mod record;
 #[path = "e2e/resume.rs"]
 mod resume;
 #[path = "e2e/rounding.rs"]

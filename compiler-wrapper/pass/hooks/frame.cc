@@ -25,8 +25,8 @@ static unsigned argumentsOf(const DataLayout &DL, const Parameter &P, ArrayRef<A
   if (T->isAggregateType()) return DL.getTypeStoreSize(T) <= P.Bytes;
   uint64_t First = DL.getTypeStoreSize(T);
   if (First >= P.Bytes) return 1;
-  if (Rest.size() < 2 || P.Bytes > 16) return 0;
-  return 8 + DL.getTypeStoreSize(Rest[1]->getType()) >= P.Bytes ? 2 : 0;
+  // The second register has the rest, which may end with padding: struct { double x; int n; }.
+  return Rest.size() < 2 || P.Bytes > 16 ? 0 : 2;
 }
 
 // Whether this translation unit refers to standard input, or takes numbers from the environment of a verification task.

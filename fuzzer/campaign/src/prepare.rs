@@ -13,14 +13,15 @@ use penfuzz_directory::{
         manifest::{self, Manifest, Settings},
         store,
     },
-    replay::open::{set_calls, with_sizes},
+    replay::open::{KnownSizes, set_calls, with_sizes},
 };
 use penfuzz_engine::saturation::{Scope, ScopeKind};
-use penfuzz_error::{Error, at};
+use penfuzz_error::{Error, at, failed};
 use penfuzz_executor::sandbox::Sandbox;
 use penfuzz_target::{
     inputs::{Calls, Sizes},
     program::{Target, select},
+    recorded::{self, RecordedCall},
 };
 
 use super::{cluster, options::Options, worker_shm::WorkerShm};
@@ -62,7 +63,9 @@ impl Prepared {
         let function = select::find(&target, options.function.as_deref())?;
         let Declarations { args, calls, sizes } = declarations(options, &target, function);
         set_calls(&mut target, function, &calls)?;
-        let (target, sizes) = with_sizes(target, function, &args, sizes.as_ref(), options.settings.limits(), &hold)?;
+        let recorded = recorded_calls(options, &target, function)?;
+        let known = sizes.as_ref().map_or(KnownSizes::Recorded(&recorded), KnownSizes::All);
+        let (target, sizes) = with_sizes(target, function, &args, known, options.settings.limits(), &hold)?;
         let kind = options.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], options.settings.goals));
         let scope = Scope::new(&target, function, kind, options.settings.goals);
         let fingerprint = fingerprint::fingerprint(&target, function, kind, options.settings.goals);
@@ -131,6 +134,16 @@ impl Prepared {
         };
         manifest.write(dir)
     }
+}
+
+/// The calls of the function that the directory of seeds has a recording of.
+pub(super) fn recorded_calls(options: &Options, target: &Target, function: usize) -> Result<Vec<RecordedCall>, Error> {
+    let Some(dir) = &options.run.seeds else { return Ok(Vec::new()) };
+    let file = recorded::of_symbol(dir, &target.functions[function].symbol);
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    recorded::read(&file).map_err(|e| failed(&file, "cannot be read", e))
 }
 
 /// The declarations about the inputs, and their sizes if these are known from the manifest.

@@ -15,6 +15,7 @@ mod merge;
 mod mutate;
 mod prove;
 mod reach;
+mod record;
 mod replay;
 mod report;
 mod solve;
@@ -86,6 +87,8 @@ enum Command {
     Functions(functions::Args),
     /// Find an input that takes a given path or executes a given line.
     Reach(reach::Args),
+    /// Record the calls that a program's own tests make, as seeds of campaigns.
+    Record(record::Args),
     /// Prove that uncovered branches are unreachable, or print why a proof is missing.
     Prove(Box<prove::Args>),
     /// Find models of SMT-LIB formulas of floats and bit vectors, and of reals and integers.
@@ -128,6 +131,7 @@ pub fn main() -> ExitCode {
         Some(Command::Generate(args)) => generate::run(&args),
         Some(Command::Functions(args)) => functions::run(&args),
         Some(Command::Reach(args)) => reach::run(&args),
+        Some(Command::Record(args)) => record::run(&args),
         Some(Command::Prove(args)) => prove::run(&args),
         Some(Command::Solve(args)) => solve::run(&args),
         Some(Command::Replay(args)) => replay::run(&args),

@@ -167,7 +167,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let target = if subject.rounding.is_nearest() { target } else { target.with_rounding() };
     let mut target = target;
     let function = open::select(&mut target, subject.function.as_deref(), &subject.calls)?;
-    let sizes = subject.sizes.as_ref();
+    let sizes = open::KnownSizes::stored(subject.sizes.as_ref());
     let (target, _) = open::with_sizes(target, function, &subject.args, sizes, subject.limits, &hold)?;
     let scope = Scope::new(&target, function, args.scope, Goals::Branches);
     let mut evaluator = Evaluator::new(Rc::clone(&target), function, subject.limits)?;

@@ -87,6 +87,10 @@ pub struct Args {
     #[arg(long, value_name = "STYLE", value_parser = choices::test_style())]
     test_style: Option<TestStyle>,
 
+    /// Directory of recorded calls (penfuzz record) that the campaigns start with [default: as in the suite].
+    #[arg(long, value_name = "DIR")]
+    recorded: Option<PathBuf>,
+
     /// Coverage criteria that the tests fulfil, as for a single target; may be repeated, or a list [default: branch].
     #[arg(
         long,
@@ -164,6 +168,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
             rounding: args.rounding,
             test_format: args.test_format,
             test_style: args.test_style,
+            recorded: args.recorded.clone(),
             criteria: args.criterion.iter().map(|c| c.text()).collect(),
             prove: args.prove,
             exceptions: args.exceptions,

@@ -58,6 +58,8 @@ pub struct ForwardedOptions {
     pub test_format: Option<TestFormat>,
     /// `--test-style`; overrides the suite's style.
     pub test_style: Option<TestStyle>,
+    /// `--recorded`; overrides the suite's recording.
+    pub recorded: Option<PathBuf>,
     /// The values of `--criterion`.
     pub criteria: Vec<String>,
     /// `--prove`: solvers try to prove the remaining branches unreachable.
@@ -136,6 +138,8 @@ fn arguments(suite: &Suite, directory: &Path, passed: &ForwardedOptions, target:
     all.extend(format.map(|f| OsString::from(format!("--test-format={}", f.name()))));
     let style = passed.test_style.or(suite.test_style);
     all.extend(style.map(|s| OsString::from(format!("--test-style={}", s.name()))));
+    let recorded = passed.recorded.as_ref().or(suite.recorded.as_ref());
+    all.extend(recorded.into_iter().flat_map(|dir| ["-i".into(), dir.into()]));
     all.extend((!passed.prove).then(|| "--no-prove".into()));
     all.extend(passed.arguments().into_iter().map(OsString::from));
     all

@@ -6,6 +6,7 @@
 //! sources = "sources/fdlibm"      # relative to this file
 //! test_format = "unity"           # optional, as the option --test-format
 //! test_style = "table"            # optional, as the option --test-style
+//! recorded = "penfuzz-recorded"   # optional, calls that penfuzz record has written
 //!
 //! [build]
 //! flags = ["-I{sources}/include"] # {sources}: the absolute directory
@@ -64,6 +65,10 @@ pub struct Suite {
     /// The style of the emitted tests, unless the command line sets it.
     #[serde(default)]
     pub test_style: Option<TestStyle>,
+    /// Recorded calls (`penfuzz record`) that campaigns start with, unless the command line names others. In the file
+    /// it is relative to the suite file; [`load`] makes it absolute.
+    #[serde(default)]
+    pub recorded: Option<PathBuf>,
     /// Published figures of other tools on the suite as a whole.
     #[serde(default)]
     pub published: Vec<PublishedMeans>,
@@ -260,6 +265,7 @@ pub(super) fn resolve_files(suite: &mut Suite, path: &Path) -> Result<()> {
     if !suite.sources.is_dir() {
         fetch(&suite.name, suite.fetch.as_deref(), &suite.sources, directory, path)?;
     }
+    suite.recorded = suite.recorded.take().map(|dir| tidy(&directory.join(dir)));
     suite.support_files = find(&suite.sources, &suite.build.support, path, "support")?;
     suite.setup_files = find(directory, &suite.build.setup, path, "setup")?;
     suite.support_files.extend(suite.setup_files.iter().cloned());

@@ -33,6 +33,7 @@ fn suite(directory: &Path, names: &[&str]) -> Suite {
         fetch: None,
         test_format: None,
         test_style: None,
+        recorded: None,
         generate: None,
         sources: directory.to_owned(),
         published: Vec::new(),

@@ -10,16 +10,19 @@ use penfuzz_directory::{
 };
 use penfuzz_engine::{saturation::Saturation, stages::finds};
 use penfuzz_error::Error;
-use penfuzz_executor::{Evaluator, HasEvaluator, fresh::FreshProcessRunner};
+use penfuzz_executor::{
+    Evaluator, HasEvaluator,
+    fresh::{FreshProcessRunner, FreshResult},
+};
 use penfuzz_prove::stated::StoredProofs;
 use penfuzz_system::{
     files::{foreign, inputs::InputReader},
     process::streams,
 };
-use penfuzz_target::program::Target;
+use penfuzz_target::{program::Target, recorded};
 
 use super::{Campaign, Executor, Manager, State};
-use crate::{Proofs, saved_state, worker_shm::StopReason};
+use crate::{Proofs, prepare::recorded_calls, saved_state, worker_shm::StopReason};
 
 impl Campaign<'_> {
     /// Evaluates the inputs of earlier workers and of the other clients, and the seeds, and restores the saved state.
@@ -43,6 +46,7 @@ impl Campaign<'_> {
         let mut seeds = self.options.run.hints.clone();
         if !resumed || !is_first {
             seeds.extend(self.seeds(size, is_first)?);
+            seeds.extend(self.recorded(executor.evaluator())?);
         }
         if !resumed || !is_first {
             // Variables that are inputs start with the values that they have in the program.
@@ -207,14 +211,32 @@ impl Campaign<'_> {
         Ok(())
     }
 
+    /// The recorded calls of the function under test in the directory of seeds, as inputs. An input is left out if its
+    /// evaluation fails: the recorded call returned, so the input lacks some of its memory.
+    fn recorded(&mut self, evaluator: &Evaluator) -> Result<Vec<Vec<u8>>, Error> {
+        let calls = recorded_calls(self.options, evaluator.target(), evaluator.function_index())?;
+        let mut inputs: Vec<Vec<u8>> = Vec::new();
+        for input in calls.iter().filter_map(|call| recorded::input_of(evaluator.function(), call)) {
+            if !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+        let Some(fresh) = &mut self.fresh else { return Ok(inputs) };
+        inputs.retain(|input| matches!(fresh.run_fresh(input), FreshResult::Ended { fault: None, .. }));
+        Ok(inputs)
+    }
+
     /// The seeds in the order of their names, each cut to the size that the target uses. Files that are not inputs are
-    /// left out; only the first worker warns about them.
+    /// left out; only the first worker warns about them. Recorded calls are no inputs yet.
     fn seeds(&self, size: usize, is_first: bool) -> Result<Vec<Vec<u8>>, Error> {
         let Some(dir) = &self.options.run.seeds else { return Ok(Vec::new()) };
         let unreadable = |p: &Path, e: io::Error| penfuzz_error::failed(p, "cannot be read as seeds", e);
         let (mut seeds, mut reader) = (Vec::new(), InputReader::of_size(size));
         for name in foreign::names(dir).map_err(|e| unreadable(dir, e))? {
             let path = dir.join(name);
+            if path.extension().is_some_and(|e| e == recorded::CALLS) {
+                continue;
+            }
             seeds.extend(reader.read(&path).map_err(|e| unreadable(&path, e))?);
         }
         if let Some(message) = reader.message().filter(|_| is_first) {

@@ -15,6 +15,7 @@ use penfuzz_system::{
 use penfuzz_target::{
     inputs::{self, Calls, Sizes},
     program::{self, Target},
+    recorded::{self, RecordedCall},
 };
 
 use super::session::silence;
@@ -42,6 +43,25 @@ pub fn set_calls(target: &mut Target, function: usize, calls: &Calls) -> Result<
     program::select::check(target, function)
 }
 
+/// What is known about the sizes of the blocks of a function.
+#[derive(Debug, Clone, Copy)]
+pub enum KnownSizes<'a> {
+    /// Nothing.
+    None,
+    /// Calls that the program has made.
+    Recorded(&'a [RecordedCall]),
+    /// The sizes, from an earlier process.
+    All(&'a Sizes),
+}
+
+impl<'a> KnownSizes<'a> {
+    /// The sizes of an earlier process, if there are any.
+    #[must_use]
+    pub fn stored(sizes: Option<&'a Sizes>) -> Self {
+        sizes.map_or(Self::None, Self::All)
+    }
+}
+
 /// [`with_sizes`] without known sizes.
 ///
 /// # Errors
@@ -53,7 +73,7 @@ pub fn with_inputs(
     limits: EvaluationLimits,
     hold: &Sandbox,
 ) -> Result<Rc<Target>, Error> {
-    with_sizes(target, function, statements, None, limits, hold).map(|(target, _)| target)
+    with_sizes(target, function, statements, KnownSizes::None, limits, hold).map(|(target, _)| target)
 }
 
 /// Applies argument options (`--arg`) to a function that takes only numbers.
@@ -85,7 +105,7 @@ pub fn with_sizes(
     mut target: Target,
     function: usize,
     statements: &[String],
-    known: Option<&Sizes>,
+    known: KnownSizes,
     limits: EvaluationLimits,
     hold: &Sandbox,
 ) -> Result<(Rc<Target>, Sizes), Error> {
@@ -93,7 +113,7 @@ pub fn with_sizes(
     if !penfuzz_executor::probe::has_more_than_numbers(&target, function) {
         return Ok((Rc::new(target), Sizes::new()));
     }
-    if let Some(known) = known {
+    if let KnownSizes::All(known) = known {
         return Ok((penfuzz_executor::probe::with_sizes(target, function, known), known.clone()));
     }
     let mut loaded = Some(target);
@@ -110,5 +130,9 @@ pub fn with_sizes(
         }
     };
     child::run(work, |found| sizes = found, Limit::At(Instant::now() + TIME));
-    Ok((penfuzz_executor::probe::with_sizes(loaded.take().expect("only the child takes it"), function, &sizes), sizes))
+    let mut target = loaded.take().expect("only the child takes it");
+    if let KnownSizes::Recorded(calls) = known {
+        recorded::extend_sizes(&mut target, function, calls, &mut sizes);
+    }
+    Ok((penfuzz_executor::probe::with_sizes(target, function, &sizes), sizes))
 }

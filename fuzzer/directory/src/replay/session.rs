@@ -30,7 +30,7 @@ use crate::{
         fatal_input::{self, Death},
         fresh::{NO_SUPERVISOR, Pipes, Zygote},
         long_input::{self, Answer},
-        open::{select, with_sizes, with_statements},
+        open::{KnownSizes, select, with_sizes, with_statements},
     },
 };
 
@@ -106,7 +106,7 @@ impl ReplaySession {
         let target = if subject.only_numbers && takes_numbers(&target.functions[function]) {
             with_statements(target, function, subject.args)?
         } else {
-            with_sizes(target, function, subject.args, subject.sizes, subject.limits, &hold)?.0
+            with_sizes(target, function, subject.args, KnownSizes::stored(subject.sizes), subject.limits, &hold)?.0
         };
         let kind = subject.scope.unwrap_or_else(|| ScopeKind::of(&target.functions[function], subject.goals));
         let scope = Scope::new(&target, function, kind, subject.goals);

@@ -33,7 +33,7 @@ use penfuzz_target::{
         paths::any_index,
         sizes::{Origin, Rule, Size, Sizes},
     },
-    program::{Function, Target},
+    program::{Function, Target, function::DeepMemory},
 };
 
 use crate::{
@@ -87,7 +87,7 @@ pub fn with_sizes(mut target: Target, function: usize, sizes: &Sizes) -> Rc<Targ
 pub fn sizes(mut target: Target, function: usize, limits: EvaluationLimits) -> Sizes {
     // The sizes that are found for one call apply to all calls.
     target.functions[function].calls = 1;
-    target.functions[function].is_probed = true;
+    target.functions[function].deep = DeepMemory::Required;
     let Ok(model) = build(&target, &target.functions[function], &Sizes::new()) else { return Sizes::new() };
     target.functions[function].model = Some(Rc::new(model));
     let limits = EvaluationLimits {

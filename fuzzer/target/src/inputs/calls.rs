@@ -202,7 +202,7 @@ impl<'a> Plan<'a> {
         let (g, n) = (f.f, f.f.calls.max(1));
         let is_sequence = n > 1 || !constructors.is_empty();
         let mut builder = Builder::new(reader.types, sizes, &g.constraints);
-        builder.finds_needed = g.is_probed;
+        builder.deep = g.deep;
         let count = (n > 1).then(|| builder.count());
         // The first block is the frame of the first step.
         builder.finish_block(BlockBuilder::new(0, f.frame_size(), String::new()), &PointerFacts::default());

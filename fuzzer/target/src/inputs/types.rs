@@ -181,7 +181,7 @@ impl core::ops::Index<TypeId> for Types {
 type Definitions = HashMap<String, *const abi::Type>;
 
 /// Reads types, each once.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     target: &'a Target,
     /// Collected when the first type lacks its definition.
     definitions: Option<Definitions>,

@@ -36,7 +36,7 @@ impl Structure {
 }
 
 /// The types behind `void *` members of structures, for one function.
-pub(super) struct Casts<'a> {
+pub(crate) struct Casts<'a> {
     own: Members,
     called: Members,
     all: Option<&'a Members>,

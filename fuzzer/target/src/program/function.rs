@@ -132,7 +132,6 @@ pub enum Entry {
 
 /// One defined function.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct Function {
     /// Name in the source.
     pub name: String,
@@ -175,8 +174,8 @@ pub struct Function {
     pub constraints: Rc<ArgConstraints>,
     /// The maximum number of calls per input, from 1.
     pub calls: usize,
-    /// Whether its calls only probe which memory it uses ([`crate::inputs`]).
-    pub is_probed: bool,
+    /// The pointers of its model to memory beyond the limits of a model.
+    pub deep: DeepMemory,
     /// The index of the function that creates the object of the calls (`--init`), if any.
     pub init: Option<usize>,
     /// The variables that are inputs because of `--global`.
@@ -185,6 +184,18 @@ pub struct Function {
     /// Its first instruction.
     pub address: *const c_void,
     pub(super) call: Option<Call>,
+}
+
+/// What a pointer to memory beyond the limits of a model is ([`crate::inputs`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DeepMemory {
+    /// Null.
+    #[default]
+    Null,
+    /// The address of a block without elements, unless the pointer may be null. Calls show whether the code uses it.
+    Required,
+    /// The address of a block without elements.
+    All,
 }
 
 /// Size in bytes of the input of a harness, which accepts any size: eight doubles.
@@ -400,7 +411,7 @@ impl Function {
             model: None,
             constraints: Rc::default(),
             calls: 1,
-            is_probed: false,
+            deep: DeepMemory::default(),
             init: None,
             globals: Vec::new(),
             record: core::ptr::null(),

@@ -12,7 +12,7 @@ use penfuzz_error::{Error, at};
 use super::{
     decision::{self, Decision},
     edges::Edges,
-    function::{Function, Parameter, kind_of, make_names_unique},
+    function::{DeepMemory, Function, Parameter, kind_of, make_names_unique},
     names::qualified,
     open::{open, tables, uses_environment},
     site::Site,
@@ -410,7 +410,7 @@ impl Reader<'_> {
                 model: None,
                 constraints: std::rc::Rc::default(),
                 calls: 1,
-                is_probed: false,
+                deep: DeepMemory::default(),
                 init: None,
                 globals: Vec::new(),
                 record: core::ptr::from_ref(f),

@@ -22,6 +22,7 @@ use super::{
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, TypeId, Types},
 };
+use crate::program::function::DeepMemory;
 
 /// Maximum pointer depth from a parameter; deeper pointers are null.
 const MAX_DEPTH: usize = 3;
@@ -63,8 +64,8 @@ pub(super) struct Builder<'a> {
     owners: Vec<Owner>,
     /// Maximum size of the input so far in bytes, bytes of one block, and number of blocks.
     limits: (usize, usize, usize),
-    /// Whether a pointer beyond the limits gets a block without elements instead of null; see [`pointers`].
-    pub finds_needed: bool,
+    /// What a pointer beyond the limits is; see [`pointers`].
+    pub deep: DeepMemory,
     /// The frame blocks of the steps (the calls of the function under test).
     pub frames: Vec<usize>,
     /// The slot kinds of each step.
@@ -92,7 +93,7 @@ impl<'a> Builder<'a> {
             owner: Owner::Shared,
             owners: Vec::new(),
             limits: (MAX_INPUT, MAX_BLOCK, MAX_BLOCKS),
-            finds_needed: false,
+            deep: DeepMemory::default(),
             frames: Vec::new(),
             steps: Vec::new(),
             first_of_steps: 0,

@@ -10,8 +10,8 @@ use penfuzz_abi::type_flag;
 use penfuzz_mutators::{group::Length, view::Kind};
 
 use super::{
-    BYTES, BlockBuilder, BlockNeed, Builder, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Number, Origin, PendingPointer,
-    PointeeKind, Pointer, PointerFacts, Rule, STRING, Size, Stub, TypeId, any_index, element_path,
+    BYTES, BlockBuilder, BlockNeed, Builder, DeepMemory, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Number, Origin,
+    PendingPointer, PointeeKind, Pointer, PointerFacts, Rule, STRING, Size, Stub, TypeId, any_index, element_path,
 };
 
 /// Maximum pointer depth of memory that calls have shown to be needed.
@@ -49,8 +49,13 @@ impl Builder<'_> {
         };
         let is_needed = self.sizes.get(&any_index(path)).is_some_and(|size| size.is_needed);
         let is_beyond = self.is_beyond(way.depth, is_needed);
-        // A pointer that may be null, such as the end of a list, needs no such block.
-        let is_unmade = is_beyond && self.finds_needed && !way.nullable && way.depth < MAX_NEEDED_DEPTH;
+        let is_examined = match self.deep {
+            DeepMemory::Null => false,
+            // A pointer that may be null, such as the end of a list, needs no such block.
+            DeepMemory::Required => !way.nullable,
+            DeepMemory::All => true,
+        };
+        let is_unmade = is_beyond && is_examined && way.depth < MAX_NEEDED_DEPTH;
         let is_unmade = is_unmade && made == PointeeKind::Memory && self.blocks.len() + self.pending.len() < MAX_UNMADE;
         if is_beyond && !is_unmade || why.is_some() {
             // The memory behind a parameter is required. At a greater depth the program may work without it.

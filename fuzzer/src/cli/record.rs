@@ -1,0 +1,77 @@
+//! `penfuzz record -- COMMAND`: records the calls that a program's own tests make.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus},
+};
+
+use penfuzz_error::{Error, at};
+use penfuzz_record::{Recorded, Recording, trace};
+use penfuzz_system::{console::shown, outln};
+
+use super::Outcome;
+
+/// The directory without `-o`.
+const DEFAULT: &str = "penfuzz-recorded";
+
+/// Maximum number of functions that are listed.
+const LISTED: usize = 20;
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "penfuzz record [OPTIONS] -- COMMAND [ARGUMENTS]",
+    after_help = "Build the library and its tests with pen-cc first:\n  \
+                  make CC=pen-cc\n  \
+                  penfuzz record -- make check\n  \
+                  penfuzz libfoo.a --function foo -i penfuzz-recorded"
+)]
+pub struct Args {
+    /// Directory for the recorded calls, one file per function. Calls that are there are kept.
+    #[arg(short, long, value_name = "DIR", default_value = DEFAULT)]
+    output: PathBuf,
+
+    /// The command, such as `make check`. The functions of each program that it runs are recorded if pen-cc has linked
+    /// the program, or a library that it loads.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs the command and lists the functions that it called.
+pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
+    let [name, arguments @ ..] = &args.command[..] else { return Err(Error::new("record needs a command")) };
+    let mut recording = Recording::open(&args.output)?;
+    let status = trace(Command::new(name).args(arguments), &mut recording)?;
+    let functions: Vec<(&str, Recorded)> = recording.functions().into_iter().collect();
+    if functions.is_empty() {
+        let why = "calls no function that pen-cc has compiled: build the library and its tests with pen-cc \
+                   (for example make CC=pen-cc CXX=pen-c++)";
+        return Err(Error::new(format!("{name}: {}{why}", failed(status))));
+    }
+    print(&args.output, functions);
+    if status.success() {
+        Ok(Outcome::Fine)
+    } else {
+        Err(at(Path::new(name), format!("{}its calls are recorded", failed(status))))
+    }
+}
+
+/// The start of a sentence about a command that has failed; empty for any other.
+fn failed(status: ExitStatus) -> String {
+    if status.success() { String::new() } else { format!("failed ({status}); ") }
+}
+
+fn print(dir: &Path, mut functions: Vec<(&str, Recorded)>) {
+    let new: usize = functions.iter().map(|(_, r)| r.new).sum();
+    outln!("{}: {new} new calls of {} functions", dir.display(), functions.len());
+    functions.sort_by_key(|(symbol, r)| (core::cmp::Reverse(r.new), *symbol));
+    outln!("    new  function");
+    for (symbol, recorded) in functions.iter().take(LISTED) {
+        outln!("  {:5}  {}", recorded.new, shown(symbol));
+    }
+    if let Some(more @ 1..) = functions.len().checked_sub(LISTED) {
+        outln!("         and {more} more");
+    }
+    let example = shown(functions[0].0);
+    outln!("To start a campaign with them: penfuzz TARGET --function {example} -i {}", dir.display());
+}

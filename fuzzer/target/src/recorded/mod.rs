@@ -1,0 +1,21 @@
+//! Recorded calls: the arguments that a program passes to a function when it runs its own tests.
+//!
+//! A recorded call has the arguments, and the memory that they lead to. It does not depend on an input model:
+//! [`input_of`] converts it to an input of the model that a campaign uses.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `calls` | a recorded call, and the files of a recording |
+//! | `arguments` | reads arguments from registers, by the calling convention |
+//! | `encode` | an input from arguments and memory |
+//! | `needed` | the memory that a model needs for recorded calls |
+
+mod arguments;
+mod calls;
+mod encode;
+mod needed;
+
+pub use arguments::{Registers, Signature};
+pub use calls::{Bytes, CALLS, Origin, Piece, RecordedCall, RecordedMemory, of_symbol, read};
+pub use encode::input_of;
+pub use needed::extend_sizes;
