@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command};
 
-use penfuzz_report::{Grade, Site};
+use penfuzz_report::{Finding, Grade, Site};
 
 use crate::support::{Dir, Run, is_covered, open_branches, pen_cc};
 
@@ -242,6 +242,56 @@ fn the_length_of_recorded_arrays_is_learnt() {
     run.expect(manifest.contains("p->used"), &format!("a length in {manifest}"));
 }
 
+const WINDOW: &str = "#include \"w.h\"
+int f(int lo, int hi)
+{
+  static const int weights[8] = {1, 2, 3};
+  if (lo < -8 || hi > 8) return -1;
+  if (lo * lo == 3) return -2;
+  return weights[hi - lo] == 3;
+}
+";
+const WINDOW_USER: &str = "#include \"w.h\"
+int main(void)
+{
+  int sum = 0;
+  for (int lo = -7; lo < 4; lo++)
+    for (int hi = lo; hi <= 8 && hi < lo + 5; hi += 2) sum += f(lo, hi);
+  return sum < 0;
+}
+";
+
+/// A crash whose input violates what holds for all recorded calls does not count. A window that is too wide for the
+/// table violates nothing: it is found, too, although the place is the same.
+#[test]
+fn what_holds_for_all_calls_is_a_likely_precondition() {
+    let dir = Dir::new();
+    dir.file("w.h", "int f(int lo, int hi);");
+    linked(&dir, "-O1", &[("w.c", WINDOW), ("user.c", WINDOW_USER)]);
+    recorded(&dir, "./t");
+    let stated = String::from_utf8(dir.files("calls")["preconditions.txt"].clone()).expect("text");
+    assert!(stated.contains("\nf: PEN_ASSUME(lo <= hi); // "), "{stated}");
+    assert_eq!(stated.lines().filter(|l| l.starts_with("f: ")).count(), 1, "nothing else: {stated}");
+    let options = "--function f --max-evals 20000 --seed 1 --cflag -fsanitize=bounds --cflag -fsanitize-trap=bounds";
+    dir.penfuzz(&format!("w.c {options} -o without")).exits(3);
+    let run = dir.penfuzz(&format!("w.c {options} -i calls -o with")).run();
+    let report = dir.report("with");
+    let violating = |c: &Finding| c.violates.contains(&"lo <= hi".to_owned());
+    run.expect(report.crashes.iter().any(violating), "a crash with lo > hi");
+    run.expect(report.crashes.iter().all(|c| c.counts() != violating(c)), "it does not count");
+    run.expect(report.crashes.iter().any(Finding::counts), "a crash with lo <= hi");
+    run.expect(run.status.code() == Some(3), "it is counted");
+    // The user drops the condition.
+    let file = dir.path("with/preconditions.txt");
+    let own = std::fs::read_to_string(&file).expect("the conditions of the campaign");
+    std::fs::write(&file, own.replace("f: PEN_ASSUME(lo", "// f: PEN_ASSUME(lo")).expect("written");
+    dir.penfuzz(&format!("w.c {options} -o with")).exits(3);
+    assert!(dir.report("with").crashes.iter().all(Finding::counts), "all count");
+    dir.file("calls/preconditions.txt", "f: PEN_ASSUME(g(lo));\n");
+    let refused = dir.penfuzz(&format!("w.c {options} -i calls -o refused")).exits(1);
+    refused.says("preconditions.txt").says("line 1 is not `FUNCTION: PEN_ASSUME(CONDITION);`");
+}
+
 #[test]
 fn a_suite_starts_with_recorded_calls() {
     let dir = Dir::new();
@@ -275,5 +325,5 @@ fn commands_that_cannot_be_recorded() {
     );
     dir.penfuzz("record -- ./t").exits(1).says("exit status: 5").says("its calls are recorded");
     let listed = dir.files("penfuzz-recorded");
-    assert_eq!(listed.keys().collect::<Vec<_>>(), ["f.calls"]);
+    assert_eq!(listed.keys().collect::<Vec<_>>(), ["f.calls", "preconditions.txt"]);
 }

@@ -11,7 +11,7 @@ use penfuzz_directory::{
     output::{
         directory, fingerprint,
         manifest::{self, Manifest, Settings},
-        store,
+        preconditions, store,
     },
     replay::open::{KnownSizes, set_calls, with_sizes},
 };
@@ -133,6 +133,16 @@ impl Prepared {
             fingerprint: self.fingerprint.clone(),
         };
         manifest.write(dir)
+    }
+
+    /// Copies the likely preconditions of the function from the recording, if there is one, to the directory of a
+    /// campaign or of a client.
+    ///
+    /// # Errors
+    /// Those of [`preconditions::copy`].
+    pub fn copy_preconditions(&self, options: &Options, dir: &Path) -> Result<(), Error> {
+        let symbol = &self.target.functions[self.function].symbol;
+        options.run.seeds.as_ref().map_or(Ok(()), |recording| preconditions::copy(recording, dir, symbol))
     }
 }
 

@@ -12,16 +12,19 @@
 //! | `address_space` | memory, mapped files and breakpoints of a process |
 //! | `programs` | the functions of a file that can be recorded |
 //! | `walk` | the memory that arguments lead to |
+//! | `likely` | conditions that hold for all recorded calls |
 //! | `recording` | the files of a recording, without equal calls |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod address_space;
+mod likely;
 mod programs;
 mod ptrace;
 mod recording;
 mod tracer;
 mod walk;
 
+pub use likely::write_likely;
 pub use recording::{Recorded, Recording};
-pub use tracer::trace;
+pub use tracer::{Traced, trace};

@@ -1,10 +1,10 @@
 //! The functions of a file that can be recorded, from the tables of pen-cc.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs::{self, File},
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     rc::Rc,
 };
 
@@ -37,6 +37,7 @@ pub(crate) struct Recordable {
 /// A file that pen-cc has linked.
 #[derive(Debug)]
 pub(crate) struct Program {
+    path: PathBuf,
     pub(crate) functions: Vec<Rc<Recordable>>,
     /// The executable segments: offset in the file, and address.
     segments: Vec<(u64, u64)>,
@@ -58,6 +59,12 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
+    /// The paths of the files that pen-cc has linked, in alphabetical order.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let paths: BTreeSet<&PathBuf> = self.known.values().flatten().map(|program| &program.path).collect();
+        paths.into_iter().cloned().collect()
+    }
+
     /// The file of a mapping, if pen-cc has linked it.
     pub(crate) fn of(&mut self, mapping: &Mapping) -> Option<Rc<Program>> {
         let path = file_of(mapping)?;
@@ -70,7 +77,11 @@ impl Programs {
 fn examined(path: &Path) -> Option<Program> {
     let segments = segments(path)?;
     match in_child(path, || recordable(path)) {
-        Ok(functions) => Some(Program { functions: functions.into_iter().map(Rc::new).collect(), segments }),
+        Ok(functions) => Some(Program {
+            path: path.to_path_buf(),
+            functions: functions.into_iter().map(Rc::new).collect(),
+            segments,
+        }),
         Err(e) => {
             errln!("penfuzz: nothing is recorded of {}: {e}", path.display());
             None

@@ -9,6 +9,7 @@
 use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},
+    path::PathBuf,
     process::{Command, ExitStatus},
     rc::Rc,
 };
@@ -31,8 +32,17 @@ const CALLS_PER_PROCESS: u32 = 64;
 /// Bytes of the stack that may hold arguments.
 const STACK: usize = 256;
 
-/// A traced task.
-struct Traced {
+/// A command that has ended.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// The programs and libraries of pen-cc that it has executed, in alphabetical order.
+    pub programs: Vec<PathBuf>,
+}
+
+/// A traced process or thread.
+struct TracedTask {
     space: Option<Rc<RefCell<AddressSpace>>>,
     /// The address of the removed breakpoint while the task executes the instruction there.
     stepping: Option<u64>,
@@ -40,13 +50,13 @@ struct Traced {
     is_new: bool,
 }
 
-/// Runs the command with its standard streams, and records the calls that it and its children make. Returns its status
-/// when all of them have ended.
+/// Runs the command with its standard streams, and records the calls that it and its children make. Returns when all of
+/// them have ended.
 ///
 /// # Errors
 /// When the command cannot be started or traced, or a call cannot be written. Then the command and its children are
 /// killed when this process ends.
-pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<ExitStatus, Error> {
+pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<Traced, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let first = ptrace::spawn(command).map_err(|e| Error::new(format!("{name}: cannot be run: {e}")))?;
     let mut tracer = Tracer { tasks: HashMap::new(), early: HashSet::new(), programs: Programs::default(), recording };
@@ -63,11 +73,13 @@ pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<ExitSta
             tracer.handle(task, event)?;
         }
     }
-    status.ok_or_else(|| Error::new(format!("{name}: stopped before it ended")))
+    let programs = tracer.programs.paths();
+    let status = status.ok_or_else(|| Error::new(format!("{name}: stopped before it ended")))?;
+    Ok(Traced { status, programs })
 }
 
 struct Tracer<'a> {
-    tasks: HashMap<Task, Traced>,
+    tasks: HashMap<Task, TracedTask>,
     /// Tasks that have stopped before the event of their creation.
     early: HashSet<Task>,
     programs: Programs,
@@ -105,7 +117,7 @@ impl Tracer<'_> {
             }
             Rc::new(RefCell::new(space))
         });
-        self.tasks.insert(task, Traced { space, stepping: None, is_new: false });
+        self.tasks.insert(task, TracedTask { space, stepping: None, is_new: false });
     }
 
     fn created(&mut self, by: Task, new: Task, shares_memory: bool) {
@@ -116,7 +128,7 @@ impl Tracer<'_> {
             space.and_then(|s| s.borrow().copy_for(new).ok()).map(|s| Rc::new(RefCell::new(s)))
         };
         let is_early = self.early.remove(&new);
-        self.tasks.insert(new, Traced { space, stepping: None, is_new: !is_early });
+        self.tasks.insert(new, TracedTask { space, stepping: None, is_new: !is_early });
         if is_early {
             ptrace::resume(new, 0);
         }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use penfuzz_error::{Error, at};
-use penfuzz_record::{Recorded, Recording, trace};
+use penfuzz_record::{Recorded, Recording, Traced, trace, write_likely};
 use penfuzz_system::{console::shown, outln};
+use penfuzz_target::recorded::PRECONDITIONS;
 
 use super::Outcome;
 
@@ -41,14 +42,15 @@ pub struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
     let [name, arguments @ ..] = &args.command[..] else { return Err(Error::new("record needs a command")) };
     let mut recording = Recording::open(&args.output)?;
-    let status = trace(Command::new(name).args(arguments), &mut recording)?;
+    let Traced { status, programs } = trace(Command::new(name).args(arguments), &mut recording)?;
     let functions: Vec<(&str, Recorded)> = recording.functions().into_iter().collect();
     if functions.is_empty() {
         let why = "calls no function that pen-cc has compiled: build the library and its tests with pen-cc \
                    (for example make CC=pen-cc CXX=pen-c++)";
         return Err(Error::new(format!("{name}: {}{why}", failed(status))));
     }
-    print(&args.output, functions);
+    let likely = write_likely(&args.output, &programs)?;
+    print(&args.output, functions, likely);
     if status.success() {
         Ok(Outcome::Fine)
     } else {
@@ -61,7 +63,7 @@ fn failed(status: ExitStatus) -> String {
     if status.success() { String::new() } else { format!("failed ({status}); ") }
 }
 
-fn print(dir: &Path, mut functions: Vec<(&str, Recorded)>) {
+fn print(dir: &Path, mut functions: Vec<(&str, Recorded)>, likely: usize) {
     let new: usize = functions.iter().map(|(_, r)| r.new).sum();
     outln!("{}: {new} new calls of {} functions", dir.display(), functions.len());
     functions.sort_by_key(|(symbol, r)| (core::cmp::Reverse(r.new), *symbol));
@@ -72,6 +74,7 @@ fn print(dir: &Path, mut functions: Vec<(&str, Recorded)>) {
     if let Some(more @ 1..) = functions.len().checked_sub(LISTED) {
         outln!("         and {more} more");
     }
+    outln!("{}: {likely} likely preconditions", dir.join(PRECONDITIONS).display());
     let example = shown(functions[0].0);
     outln!("To start a campaign with them: penfuzz TARGET --function {example} -i {}", dir.display());
 }

@@ -1,13 +1,13 @@
 //! The crashes, the hangs and the inputs that take long.
 
 use penfuzz_directory::{
-    output::store::LongRun,
+    output::{preconditions, store::LongRun},
     rendering::{arguments::arguments, memory::allocated},
     shrink::Shrunk,
 };
 use penfuzz_executor::FaultKind;
 use penfuzz_report::{Finding, LongInput};
-use penfuzz_target::program::Function;
+use penfuzz_target::{program::Function, recorded::Precondition};
 
 use super::{ReportInputs, claims::Claims};
 
@@ -19,6 +19,7 @@ pub fn of_kind(
     shrunk: &Shrunk,
     claims: &Claims,
 ) -> Vec<Finding> {
+    let preconditions = preconditions::read(from.dir, &function.symbol);
     from.saved
         .faults
         .iter()
@@ -30,6 +31,10 @@ pub fn of_kind(
             if let Some(shrunk) = shrunk {
                 allocated::allocate(&mut args, &shrunk.from_malloc);
             }
+            let mut violates = shrunk.map_or_else(Vec::new, |f| f.violates.clone());
+            let holds_not = |p: &&Precondition| bytes.is_some_and(|x| p.is_violated(function, x));
+            let recorded = preconditions.iter().filter(holds_not).map(ToString::to_string);
+            violates.extend(recorded.filter(|text| !violates.contains(text)).collect::<Vec<_>>());
             Finding {
                 file: file.clone(),
                 reason: shrunk.map_or(&fault.reason, |f| &f.reason).clone(),
@@ -39,7 +44,7 @@ pub fn of_kind(
                 in_fresh_process: claims.crashes.get(file).copied(),
                 in_test_program: None,
                 grade: None,
-                violates: shrunk.map_or_else(Vec::new, |f| f.violates.clone()),
+                violates,
             }
         })
         .collect()

@@ -14,6 +14,7 @@ mod texts;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    path::Path,
     rc::Rc,
     time::Duration,
 };
@@ -56,6 +57,8 @@ const TIME_RUNNING: Duration = Duration::from_millis(100);
 
 /// The data that a report is assembled from.
 pub struct ReportInputs<'a> {
+    /// The output directory, which may have likely preconditions.
+    pub dir: &'a Path,
     /// Options of the campaign.
     pub options: &'a Options,
     /// Kept and pending inputs: the file relative to the output directory, and the bytes.

@@ -8,6 +8,7 @@ use std::{
 
 use penfuzz_directory::{
     output::{
+        preconditions,
         recovery::{self, Inputs},
         reports,
         store::{self, SavedState},
@@ -64,6 +65,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<bool, Erro
     let mut evaluator = Evaluator::new(target, function, options.settings.limits())?;
     evaluator.set_scope(&scope.sites);
     evaluator.allow(&options.settings.allow);
+    evaluator.set_preconditions(preconditions::read(dir, &evaluator.function().symbol));
     let pipes = Pipes::new();
     // If the system refuses the filter, the clients have already warned.
     let _ = hold.install();
@@ -81,6 +83,7 @@ pub fn write(options: &Options, dir: &Path, totals: Totals) -> Result<bool, Erro
     saved_state::restore_progress(&mut evaluator, &merged.saved);
     let spent = saved_state::spent(&merged.saved, n);
     let sources = report_assembly::ReportInputs {
+        dir,
         options,
         inputs: &merged.inputs,
         fault_inputs: &merged.fault_inputs,

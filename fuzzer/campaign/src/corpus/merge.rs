@@ -11,7 +11,7 @@ use penfuzz_directory::{
     output::{
         directory::lock,
         manifest::{self, Manifest},
-        reports,
+        preconditions, reports,
         store::{LongRun, SavedState, Store},
         trust::Trusted,
     },
@@ -154,9 +154,11 @@ impl Merger {
     /// Writes the reports.
     fn report(mut self, store: &Store, saturation: &Saturation, fresh: Option<&Zygote>) -> Result<(), Error> {
         let evaluator = &mut self.session.evaluator;
+        evaluator.set_preconditions(preconditions::read(store.dir(), &evaluator.function().symbol));
         saved_state::restore_progress(evaluator, &store.saved);
         let spent = saved_state::spent(&store.saved, saturation.len());
         let sources = report_assembly::ReportInputs {
+            dir: store.dir(),
             options: &Options::resuming(&self.manifest),
             inputs: &store.inputs(),
             fault_inputs: store.fault_inputs(),

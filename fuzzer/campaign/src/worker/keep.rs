@@ -263,6 +263,7 @@ impl Campaign<'_> {
             return Ok(Ok(()));
         }
         let sources = report_assembly::ReportInputs {
+            dir: self.store.dir(),
             options: self.options,
             inputs: &self.store.inputs(),
             fault_inputs: self.store.fault_inputs(),

@@ -16,7 +16,7 @@ use libafl_bolts::{
     tuples::{Handled, Merge, tuple_list},
 };
 use penfuzz_directory::{
-    output::{afl_files, directory, store::Store},
+    output::{afl_files, directory, preconditions, store::Store},
     replay::fresh::{Flags, Pipes, Zygote},
     shrink::Shrinker,
 };
@@ -100,6 +100,7 @@ pub fn run(options: &Options, place: &ClientConfig, begun: Instant, shm: &'stati
         // The manifest is the first file: it identifies the directory if the campaign is killed.
         prepared.write_manifest(options, &dir)?;
     }
+    prepared.copy_preconditions(options, &dir)?;
     shm.directory.set(&dir.to_string_lossy());
     let f = &prepared.target.functions[prepared.function];
     let size = (!f.is_harness()).then(|| f.layout().size());
@@ -137,6 +138,7 @@ pub fn probe(options: &Options, shm: &WorkerShm) -> Result<End, Error> {
     drop(directory::lock(&dir, parent_id())?);
     warn(&prepared);
     prepared.write_manifest(options, &dir)?;
+    prepared.copy_preconditions(options, &dir)?;
     shm.directory.set(&dir.to_string_lossy());
     Ok(End::Finished)
 }
@@ -227,6 +229,7 @@ impl<'a> Campaign<'a> {
         let mut evaluator = Evaluator::new(target, function, options.settings.limits())?;
         evaluator.set_scope(&scope.sites);
         evaluator.allow(&options.settings.allow);
+        evaluator.set_preconditions(preconditions::read(store.dir(), &evaluator.function().symbol));
         if evaluator.input_size() > INPUT_ROOM {
             return Err(Error::new(format!(
                 "`{}` takes more than {INPUT_ROOM} bytes of arguments",

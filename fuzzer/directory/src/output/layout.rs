@@ -1,6 +1,7 @@
 //! The names of the files and directories of a campaign in its output directory.
 
 use penfuzz_system::files::lock::LOCK;
+use penfuzz_target::recorded::PRECONDITIONS;
 
 /// The file of the state that cannot be recomputed from the inputs.
 pub const STATE: &str = "state.json";
@@ -21,11 +22,12 @@ pub const ASIDE: &str = "set-aside";
 pub const TESTS: &str = "tests";
 
 /// All other files that a campaign creates in its output directory.
-pub const FILES: [&str; 12] = [
+pub const FILES: [&str; 13] = [
     LOCK,
     STATE,
     STATE_ASIDE,
     "campaign.json",
+    PRECONDITIONS,
     "status.json",
     "report.json",
     "report.html",

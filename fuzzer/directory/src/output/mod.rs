@@ -8,6 +8,7 @@ pub mod manifest;
 pub mod merge_state;
 #[cfg(test)]
 mod old_campaign_tests;
+pub mod preconditions;
 #[cfg(test)]
 pub(crate) mod props;
 pub mod recovery;

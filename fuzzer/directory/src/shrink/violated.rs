@@ -72,7 +72,7 @@ impl Experiments<'_> {
         if self.evaluator.n_adjacent_accesses() > adjacent {
             return true;
         }
-        ran == RunStatus::Faulted && self.evaluator.fault_key() == Some(self.key)
+        ran == RunStatus::Faulted && self.evaluator.failed_at(self.key)
     }
 
     /// Whether the input crashes at any place, or reads next to an array.

@@ -3,12 +3,16 @@
 use core::ffi::{CStr, c_char};
 
 use penfuzz_abi::{self as abi, action};
+use penfuzz_target::recorded::Precondition;
 
 use super::{Evaluator, RunStatus};
 use crate::{
     fault::Fault,
     guard::{self, End},
 };
+
+/// Distinguishes the key of a fault whose input violates a likely precondition.
+const VIOLATION: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Is this an end, other than a return, that an emitted test can expect?
 pub(super) const fn is_normal(end: &End) -> bool {
@@ -165,10 +169,32 @@ impl Evaluator {
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
-    /// The key of the place of the last run's fault; see [`Fault::key`].
+    /// The key of the last run's fault; see [`Fault::key`]. At one place, an input that violates a likely precondition
+    /// has another fault than an input that violates none.
     #[must_use]
     pub fn fault_key(&self) -> Option<u64> {
-        self.last_fault().map(|end| self.faults.key(end))
+        let key = self.last_fault().map(|end| self.faults.key(end))?;
+        Some(if self.violates_precondition() { key ^ VIOLATION } else { key })
+    }
+
+    /// Whether the last run failed at the place of the fault with this key, whatever its input violates.
+    #[must_use]
+    pub fn failed_at(&self, key: u64) -> bool {
+        self.last_fault().map(|end| self.faults.key(end)).is_some_and(|place| place == key || place == key ^ VIOLATION)
+    }
+
+    /// Sets the likely preconditions that distinguish faults.
+    pub fn set_preconditions(&mut self, preconditions: Vec<Precondition>) {
+        self.preconditions = preconditions;
+    }
+
+    fn violates_precondition(&self) -> bool {
+        if self.preconditions.is_empty() {
+            return false;
+        }
+        // SAFETY: `input` holds the input of the last run, of `input_size` bytes.
+        let x = unsafe { core::slice::from_raw_parts(self.input, self.input_size) };
+        self.preconditions.iter().any(|p| p.is_violated(self.function(), x))
     }
 
     /// The signal of the last run's fault, and the address that faulted.
@@ -188,7 +214,8 @@ impl Evaluator {
     /// The fault of the last run.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
-        self.last_fault().map(|end| self.described(self.faults.read(end), end))
+        let key = self.fault_key()?;
+        self.last_fault().map(|end| Fault { key, ..self.described(self.faults.read(end), end) })
     }
 
     fn last_fault(&self) -> Option<&End> {

@@ -38,7 +38,7 @@ impl Evaluator {
         }
     }
 
-    /// Is the fault of the last run at a new place? Returns true once per place.
+    /// Is the fault of the last run new? Returns true once per [`Evaluator::fault_key`].
     pub fn is_new_fault(&mut self) -> bool {
         self.fault_key().is_some_and(|key| self.known_faults.insert(key))
     }

@@ -34,6 +34,7 @@ use penfuzz_target::program::{
     state::SharedState,
     units,
 };
+use penfuzz_target::recorded::Precondition;
 
 use self::{arming::Armed, near::Near};
 use super::{
@@ -120,6 +121,8 @@ pub struct Evaluator {
     r0: u64,
     faults: FaultReader,
     known_faults: HashSet<u64>,
+    /// Likely preconditions of the function.
+    preconditions: Vec<Precondition>,
     /// How the last run ended if it did not return.
     last_end: Option<End>,
     /// The number of the last evaluation in which an assumption did not hold; 0 if there was none.
@@ -204,6 +207,7 @@ impl Evaluator {
             r0: u64::MAX,
             faults: FaultReader::new(&target.path, target.base(), limits),
             known_faults: HashSet::new(),
+            preconditions: Vec::new(),
             last_end: None,
             rejected_at: 0,
             count: core::ptr::null_mut(),

@@ -43,7 +43,7 @@ pub(super) fn encoded(f: &Function, model: &Model, call: &RecordedCall) -> Optio
 }
 
 /// The input of a function whose parameters are numbers, or pointers to one number.
-fn of_numbers(f: &Function, call: &RecordedCall) -> Option<Vec<u8>> {
+pub(super) fn of_numbers(f: &Function, call: &RecordedCall) -> Option<Vec<u8>> {
     if f.is_harness() || call.arguments.len() != f.parameters.len() {
         return None;
     }

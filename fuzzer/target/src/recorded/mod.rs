@@ -9,13 +9,19 @@
 //! | `arguments` | reads arguments from registers, by the calling convention |
 //! | `encode` | an input from arguments and memory |
 //! | `needed` | the memory that a model needs for recorded calls |
+//! | `preconditions` | conditions that hold for all recorded calls |
+//! | `conditions_file` | the file of these conditions, which the user can edit |
 
 mod arguments;
 mod calls;
+mod conditions_file;
 mod encode;
 mod needed;
+mod preconditions;
 
 pub use arguments::{Registers, Signature};
 pub use calls::{Bytes, CALLS, Origin, Piece, RecordedCall, RecordedMemory, of_symbol, read};
+pub use conditions_file::{PRECONDITIONS, Stated, merged, stated};
 pub use encode::input_of;
 pub use needed::extend_sizes;
+pub use preconditions::{Precondition, UnknownForm, likely};
