@@ -98,6 +98,17 @@ fn a_use_of_freed_memory_is_a_finding() {
     assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
 }
 
+/// A pointer to a structure that is cast to one of a larger structure, as in an interpreter's values.
+#[test]
+fn the_start_of_a_larger_object_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "struct base { int kind; };\nstruct text { struct base base; int n; double x[4]; };\n\
+                  int f(struct base *p)\n{\n  if (!p) return 0;\n  if (p->kind * p->kind == 3) return 1;\n  \
+                  return ((struct text *)p)->x[2] > 4;\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    assert_eq!(violated(&report), ["*p is the start of a larger object"], "{:?}", report.crashes);
+}
+
 #[test]
 fn faults_of_the_function_itself_count() {
     let dir = Dir::new();

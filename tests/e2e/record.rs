@@ -307,10 +307,26 @@ fn a_suite_starts_with_recorded_calls() {
 }
 
 #[test]
+fn the_tests_of_a_build_directory() {
+    let dir = Dir::new();
+    let function = "__attribute__((noinline)) int f(int n) { if (n > 3) return 1; return 0; }";
+    linked(&dir, "-O1", &[("t.c", &format!("{function} int main(void) {{ return f(2) + f(1); }}"))]);
+    dir.file("Makefile", "check:\n\t./t\n");
+    dir.penfuzz("record --build . -o calls").exits(0);
+    assert_eq!(n_calls(&dir, "f"), 2, "make check");
+    let list = "cmake_minimum_required(VERSION 3.10)\nproject(t C)\nenable_testing()\nadd_test(NAME t COMMAND ../t)\n";
+    dir.file("CMakeLists.txt", list);
+    dir.other(Command::new("cmake").args(["-S", ".", "-B", "b"]));
+    dir.penfuzz("record --build b -o again").exits(0);
+    assert!(dir.path("again/f.calls").exists(), "ctest");
+}
+
+#[test]
 fn commands_that_cannot_be_recorded() {
     let dir = Dir::new();
     dir.file("f", "a file");
     dir.penfuzz("record").exits(2);
+    dir.penfuzz("record --build f").exits(1).says("f is no build directory of Meson, CMake (with tests) or make");
     dir.penfuzz("record -- ./nosuch").exits(1).says("./nosuch: cannot be run");
     dir.penfuzz("record -- true").exits(1).says("calls no function that pen-cc has compiled");
     dir.penfuzz("record -o f -- true").exits(1).says("f cannot be created");

@@ -9,6 +9,8 @@ use std::{
     rc::Rc,
 };
 
+use penfuzz_target::recorded::ADDRESSES;
+
 use super::{programs::Recordable, ptrace::Task};
 
 /// The instruction `int3`.
@@ -53,13 +55,18 @@ pub(crate) struct Mapping {
 pub(crate) struct AddressSpace {
     memory: File,
     breakpoints: HashMap<u64, Breakpoint>,
+    task: Task,
+    /// The mappings as they were when an address was last looked up in vain.
+    mappings: Vec<Mapping>,
+    /// Whether the mappings were read since the task stopped.
+    is_current: bool,
 }
 
 impl AddressSpace {
     /// The address space of a task that has just begun to execute a program.
     pub(crate) fn of(task: Task) -> io::Result<Self> {
         let memory = File::options().read(true).write(true).open(format!("/proc/{task}/mem"))?;
-        Ok(Self { memory, breakpoints: HashMap::new() })
+        Ok(Self { memory, breakpoints: HashMap::new(), task, mappings: Vec::new(), is_current: false })
     }
 
     /// The address space of a new process that has a copy of this one.
@@ -81,6 +88,7 @@ impl AddressSpace {
     /// A task has reached the breakpoint at this address, which is now removed. Returns what is recorded there; `None`
     /// if no breakpoint was ever placed there.
     pub(crate) fn reach(&mut self, at: u64) -> Option<Place> {
+        self.is_current = false;
         let breakpoint = self.breakpoints.get_mut(&at)?;
         breakpoint.calls_left = breakpoint.calls_left.saturating_sub(1);
         let _ = self.memory.write_all_at(&[breakpoint.original], at);
@@ -95,6 +103,28 @@ impl AddressSpace {
     /// Places a breakpoint again.
     pub(crate) fn place_again(&self, at: u64) {
         let _ = self.memory.write_all_at(&[BREAKPOINT], at);
+    }
+
+    /// No further call of the function at this address is read.
+    pub(crate) fn forget(&mut self, at: u64) {
+        if let Some(breakpoint) = self.breakpoints.get_mut(&at) {
+            breakpoint.calls_left = 0;
+        }
+    }
+
+    /// The mapping that contains an address.
+    pub(crate) fn mapping_of(&mut self, at: u64) -> Option<&Mapping> {
+        let index = |mappings: &[Mapping]| {
+            let i = mappings.partition_point(|m| m.end <= at);
+            mappings.get(i).is_some_and(|m| m.start <= at).then_some(i)
+        };
+        // Other numbers are rarely addresses of memory that was mapped since then.
+        let may_be_new = ADDRESSES.contains(&at) || self.mappings.is_empty();
+        if index(&self.mappings).is_none() && may_be_new && !self.is_current {
+            self.mappings = mappings(self.task);
+            self.is_current = true;
+        }
+        index(&self.mappings).map(|i| &self.mappings[i])
     }
 
     /// Up to `size` bytes from this address on, as far as there is memory.

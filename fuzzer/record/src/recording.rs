@@ -5,15 +5,20 @@ use std::{
     fs::{self, OpenOptions},
     hash::{DefaultHasher, Hash, Hasher},
     io::{self, Write},
-    ops::Range,
     path::{Path, PathBuf},
 };
 
 use penfuzz_error::{Error, failed};
-use penfuzz_target::recorded::{self, Origin, RecordedCall, RecordedMemory};
+use penfuzz_target::recorded::{self, ADDRESSES, Origin, Places, RecordedCall};
 
 /// Maximum number of different calls of a function.
 const MOST_CALLS: usize = 64;
+/// Number of calls in a row that are equal to earlier ones, after which one call is read in one of [`SAMPLED`] further
+/// processes, until there is a new one.
+const MOST_EQUAL: usize = 16;
+const SAMPLED: usize = 8;
+/// Maximum number of calls of a function that are read in a recording.
+const MOST_READ: usize = 2048;
 
 /// A directory with recorded calls.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ struct FunctionCalls {
     file: PathBuf,
     known: HashSet<u64>,
     recorded: Recorded,
+    /// Number of calls since the last new one.
+    equal: usize,
 }
 
 impl Recording {
@@ -49,26 +56,34 @@ impl Recording {
     }
 
     /// Whether further calls of the function would be kept.
-    pub(crate) fn wants(&self, symbol: &str) -> bool {
-        self.functions.get(symbol).is_none_or(|f| f.known.len() < MOST_CALLS)
+    fn wants(&self, symbol: &str) -> bool {
+        self.functions.get(symbol).is_none_or(|f| f.known.len() < MOST_CALLS && f.recorded.read < MOST_READ)
     }
 
-    /// Writes a call, unless it is known or there are enough.
+    /// Whether calls of the function are read in the process with this number.
+    pub(crate) fn wants_in(&self, symbol: &str, process: usize) -> bool {
+        let may_be_new = |f: &FunctionCalls| f.equal < MOST_EQUAL || process.is_multiple_of(SAMPLED);
+        self.wants(symbol) && self.functions.get(symbol).is_none_or(may_be_new)
+    }
+
+    /// Writes a call, unless it is known or there are enough. Returns false if the next calls are likely to be known.
     ///
     /// # Errors
     /// When the file of the function cannot be read or written.
-    pub(crate) fn add(&mut self, symbol: &str, call: &RecordedCall) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, symbol: &str, call: &RecordedCall) -> Result<bool, Error> {
         if !self.functions.contains_key(symbol) {
             let calls = FunctionCalls::read(recorded::of_symbol(&self.dir, symbol))?;
             self.functions.insert(symbol.to_owned(), calls);
         }
-        let Some(f) = self.functions.get_mut(symbol) else { return Ok(()) };
+        let Some(f) = self.functions.get_mut(symbol) else { return Ok(false) };
         f.recorded.read += 1;
+        f.equal += 1;
         if f.known.len() < MOST_CALLS && f.known.insert(identity(call)) {
             append(&f.file, call).map_err(|e| failed(&f.file, "cannot be written", e))?;
             f.recorded.new += 1;
+            f.equal = 0;
         }
-        Ok(())
+        Ok(self.wants(symbol) && self.functions[symbol].equal < MOST_EQUAL)
     }
 
     /// The functions that were called, by symbol.
@@ -84,7 +99,7 @@ impl FunctionCalls {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             calls => calls.map_err(|e| failed(&file, "cannot be read", e))?,
         };
-        Ok(Self { file, known: calls.iter().map(identity).collect(), recorded: Recorded::default() })
+        Ok(Self { file, known: calls.iter().map(identity).collect(), recorded: Recorded::default(), equal: 0 })
     }
 }
 
@@ -99,37 +114,36 @@ fn append(file: &Path, call: &RecordedCall) -> io::Result<()> {
 /// run to run.
 const COMPARED: usize = 64;
 
-/// Where the system places code, libraries, heaps and stacks of programs of 64 bits.
-const ADDRESSES: Range<u64> = 0x5000_0000_0000..0x8000_0000_0000;
-
 /// Equal for calls that differ in nothing but the addresses of their memory.
 fn identity(call: &RecordedCall) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let (mut hasher, places) = (DefaultHasher::new(), call.memory.places());
     for value in &call.arguments {
-        hash_words(&value.0, &call.memory, &mut hasher);
+        hash_words(&value.0, &places, &mut hasher);
     }
     for piece in &call.memory.pieces {
         piece.origin.hash(&mut hasher);
         let bytes = &piece.bytes.0;
         let n = if piece.origin == Origin::Heap { bytes.len() } else { bytes.len().min(COMPARED) };
-        hash_words(&bytes[..n], &call.memory, &mut hasher);
+        hash_words(&bytes[..n], &places, &mut hasher);
     }
     hasher.finish()
 }
 
-fn hash_words(bytes: &[u8], memory: &RecordedMemory, hasher: &mut DefaultHasher) {
+fn hash_words(bytes: &[u8], places: &Places, hasher: &mut DefaultHasher) {
     bytes.len().hash(hasher);
     for chunk in bytes.chunks(8) {
-        match chunk.first_chunk().map(|word| u64::from_le_bytes(*word)) {
-            Some(at) if ADDRESSES.contains(&at) => memory.place_of(at).hash(hasher),
-            _ => chunk.hash(hasher),
+        let word = chunk.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        match places.of(word) {
+            Some(place) => place.hash(hasher),
+            None if ADDRESSES.contains(&word) => ADDRESSES.start.hash(hasher),
+            None => chunk.hash(hasher),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use penfuzz_target::recorded::{Bytes, Piece};
+    use penfuzz_target::recorded::{Bytes, Piece, RecordedMemory};
 
     use super::*;
 

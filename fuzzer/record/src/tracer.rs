@@ -59,7 +59,13 @@ struct TracedTask {
 pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<Traced, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let first = ptrace::spawn(command).map_err(|e| Error::new(format!("{name}: cannot be run: {e}")))?;
-    let mut tracer = Tracer { tasks: HashMap::new(), early: HashSet::new(), programs: Programs::default(), recording };
+    let mut tracer = Tracer {
+        tasks: HashMap::new(),
+        early: HashSet::new(),
+        programs: Programs::default(),
+        n_programs: 0,
+        recording,
+    };
     let mut status = None;
     let (_guard, mut second_ctrl_c) = (SignalGuard::begin(), SecondCtrlC::default());
     while let Some((task, event)) = ptrace::wait(&mut second_ctrl_c) {
@@ -83,6 +89,8 @@ struct Tracer<'a> {
     /// Tasks that have stopped before the event of their creation.
     early: HashSet<Task>,
     programs: Programs,
+    /// Number of programs that were begun.
+    n_programs: usize,
     recording: &'a mut Recording,
 }
 
@@ -168,8 +176,10 @@ impl Tracer<'_> {
         match place {
             Place::Start => self.place_entries(task, &mut space.borrow_mut()),
             Place::Entry(function) => {
-                self.record(task, &function, &registers, &space.borrow())?;
-                is_wanted &= self.recording.wants(&function.symbol);
+                is_wanted &= self.record(task, &function, &registers, &mut space.borrow_mut())?;
+                if !is_wanted {
+                    space.borrow_mut().forget(at);
+                }
             }
         }
         ptrace::set_general(task, &registers);
@@ -185,11 +195,12 @@ impl Tracer<'_> {
     }
 
     fn place_entries(&mut self, task: Task, space: &mut AddressSpace) {
+        self.n_programs += 1;
         for mapping in mappings(task).iter().filter(|m| m.is_executable) {
             let Some(program) = self.programs.of(mapping) else { continue };
             let Some(base) = program.base(mapping) else { continue };
             for function in &program.functions {
-                if self.recording.wants(&function.symbol) {
+                if self.recording.wants_in(&function.symbol, self.n_programs) {
                     let entry = Place::Entry(Rc::clone(function));
                     space.place(base + function.offset, entry, CALLS_PER_PROCESS);
                 }
@@ -197,18 +208,19 @@ impl Tracer<'_> {
         }
     }
 
+    /// Records a call. Returns false if further calls of the function in this process are not worth their time.
     fn record(
         &mut self,
         task: Task,
         function: &Recordable,
         general: &libc::user_regs_struct,
-        space: &AddressSpace,
-    ) -> Result<(), Error> {
-        let Some(mut registers) = ptrace::argument_registers(task, general) else { return Ok(()) };
+        space: &mut AddressSpace,
+    ) -> Result<bool, Error> {
+        let Some(mut registers) = ptrace::argument_registers(task, general) else { return Ok(false) };
         // The return address comes first.
         registers.stack = space.read(general.rsp + 8, STACK);
-        let Some(arguments) = function.signature.arguments(&registers) else { return Ok(()) };
-        let memory = walk::memory_of(&arguments, space, &mappings(task));
+        let Some(arguments) = function.signature.arguments(&registers) else { return Ok(false) };
+        let memory = walk::memory_of(&arguments, space);
         let arguments = arguments.into_iter().map(Bytes).collect();
         self.recording.add(&function.symbol, &RecordedCall { arguments, memory })
     }

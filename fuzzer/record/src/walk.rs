@@ -3,9 +3,9 @@
 //! Each word that is the address of readable data counts as a pointer, whatever its type: the first bytes there are
 //! copied, and searched for further addresses. The nearest memory comes first, up to a limit for each call.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use penfuzz_target::recorded::{Bytes, Origin, Piece, RecordedMemory};
+use penfuzz_target::recorded::{ADDRESSES, Bytes, Origin, Piece, RecordedMemory};
 
 use super::address_space::{AddressSpace, Mapping};
 
@@ -18,40 +18,48 @@ const GUESS: u64 = 1024;
 const FOLLOWED: usize = 256;
 /// Maximum number of pieces of a call.
 const PIECES: usize = 256;
+/// Size of the first page, in which nothing is mapped.
+const FIRST_PAGE: u64 = 4096;
 /// Size of a pointer.
 const WORD: usize = 8;
 
 /// Copies the memory that the arguments lead to.
-pub(crate) fn memory_of(arguments: &[Vec<u8>], space: &AddressSpace, mappings: &[Mapping]) -> RecordedMemory {
-    let mut found = RecordedMemory::default();
+pub(crate) fn memory_of(arguments: &[Vec<u8>], space: &mut AddressSpace) -> RecordedMemory {
+    let mut pieces: Vec<Piece> = Vec::new();
+    // The ends of the pieces by their starts.
+    let mut known: BTreeMap<u64, u64> = BTreeMap::new();
     let mut waiting: VecDeque<u64> = arguments.iter().flat_map(|bytes| words(bytes)).collect();
     let mut room = CALL;
     while let Some(at) = waiting.pop_front() {
-        if found.pieces.len() == PIECES {
+        if pieces.len() == PIECES {
             break;
         }
-        if found.from(at).is_some_and(|known| known.len() >= WORD) {
+        if known.range(..=at).next_back().is_some_and(|(_, end)| at + WORD as u64 <= *end) {
             continue;
         }
-        let Some(piece) = piece(at, space, mappings).filter(|p| p.bytes.0.len() <= room) else { continue };
-        room -= piece.bytes.0.len();
+        let Some(piece) = piece(at, space).filter(|p| p.bytes.0.len() <= room) else { continue };
         let bytes = &piece.bytes.0;
+        room -= bytes.len();
+        known.insert(at, at + bytes.len() as u64);
         let followed = if piece.origin == Origin::Heap { bytes.len() } else { bytes.len().min(FOLLOWED) };
         waiting.extend(words(&bytes[..followed]));
-        found.pieces.push(piece);
+        pieces.push(piece);
     }
-    found
+    RecordedMemory { pieces }
 }
 
 /// The words of memory whose start is aligned.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(WORD).filter_map(|c| c.first_chunk()).map(|c| u64::from_le_bytes(*c))
+    let all = bytes.chunks_exact(WORD).filter_map(|c| c.first_chunk()).map(|c| u64::from_le_bytes(*c));
+    all.filter(|word| (FIRST_PAGE..ADDRESSES.end).contains(word))
 }
 
 /// The memory at this address, if it is data.
-fn piece(at: u64, space: &AddressSpace, mappings: &[Mapping]) -> Option<Piece> {
-    let i = mappings.partition_point(|m| m.end <= at);
-    let mapping = mappings.get(i).filter(|m| m.start <= at && m.is_readable && !m.is_executable)?;
+fn piece(at: u64, space: &mut AddressSpace) -> Option<Piece> {
+    let mapping = &space.mapping_of(at)?.clone();
+    if !mapping.is_readable || mapping.is_executable {
+        return None;
+    }
     let block = if mapping.is_writable { heap_block(at, mapping, space) } else { None };
     let (origin, size) = match (block, mapping.name.as_str()) {
         (Some(size), _) => (Origin::Heap, size.min(PIECE)),

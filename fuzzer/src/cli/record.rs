@@ -21,7 +21,7 @@ const LISTED: usize = 20;
 /// Arguments.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "penfuzz record [OPTIONS] -- COMMAND [ARGUMENTS]",
+    override_usage = "penfuzz record [OPTIONS] -- COMMAND [ARGUMENTS]\n       penfuzz record [OPTIONS] --build DIR",
     after_help = "Build the library and its tests with pen-cc first:\n  \
                   make CC=pen-cc\n  \
                   penfuzz record -- make check\n  \
@@ -32,15 +32,40 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", default_value = DEFAULT)]
     output: PathBuf,
 
+    /// Build directory whose tests are run instead of a command: `meson test`, `ctest` or `make check`.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    build: Option<PathBuf>,
+
     /// The command, such as `make check`. The functions of each program that it runs are recorded if pen-cc has linked
     /// the program, or a library that it loads.
-    #[arg(required = true, last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "build", last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// A file of a build directory, and the command that runs its tests; the directory follows.
+const TESTS: [(&str, &[&str]); 3] = [
+    ("meson-info", &["meson", "test", "-C"]),
+    ("CTestTestfile.cmake", &["ctest", "--test-dir"]),
+    ("Makefile", &["make", "check", "-C"]),
+];
+
+/// The command that runs the tests of a build directory.
+fn tests_of(build: &Path) -> Result<Vec<String>, Error> {
+    let found = TESTS.iter().find(|(file, _)| build.join(file).exists());
+    let (_, command) = found.ok_or_else(|| {
+        at(
+            build,
+            "is no build directory of Meson, CMake (with tests) or make; give the command: penfuzz record -- COMMAND",
+        )
+    })?;
+    let build = build.to_str().ok_or_else(|| at(build, "is not a UTF-8 name"))?;
+    Ok(command.iter().map(|part| (*part).to_owned()).chain([build.to_owned()]).collect())
 }
 
 /// Runs the command and lists the functions that it called.
 pub(super) fn run(args: &Args) -> Result<Outcome, Error> {
-    let [name, arguments @ ..] = &args.command[..] else { return Err(Error::new("record needs a command")) };
+    let command = args.build.as_deref().map_or_else(|| Ok(args.command.clone()), tests_of)?;
+    let [name, arguments @ ..] = &command[..] else { return Err(Error::new("record needs a command")) };
     let mut recording = Recording::open(&args.output)?;
     let Traced { status, programs } = trace(Command::new(name).args(arguments), &mut recording)?;
     let functions: Vec<(&str, Recorded)> = recording.functions().into_iter().collect();

@@ -212,6 +212,22 @@ fn suite_runs(dir: &Dir) {
     }
 }
 
+/// Each source has its own copy of the function in the header.
+#[test]
+fn a_library_with_a_static_function_in_a_header() {
+    let dir = Dir::new();
+    dir.file("common.h", "static inline int common(int n) { if (n > 3) return n; return 0; }\n");
+    for name in ["one", "two"] {
+        let text = format!("#include \"common.h\"\nint {name}(int n) {{ if (n < 9) return common(n); return 1; }}\n");
+        let source = dir.file(&format!("{name}.c"), text);
+        dir.other(Command::new(pen_cc()).args(["-g", "-c", "-O0"]).arg(source));
+    }
+    dir.other(Command::new("ar").args(["rcs", "libboth.a", "one.o", "two.o"]));
+    let (_, names) = suite(&dir, "libboth.a");
+    assert_eq!(names, ["common", "one", "two"]);
+    suite_runs(&dir);
+}
+
 #[test]
 fn a_suite_survives_files_that_do_not_compile() {
     let dir = Dir::new();

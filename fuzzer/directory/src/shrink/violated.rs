@@ -7,9 +7,9 @@
 
 use std::rc::Rc;
 
-use penfuzz_executor::{Evaluator, evaluator::RunStatus};
+use penfuzz_executor::{Evaluator, blocks::AdjacentAccess, evaluator::RunStatus};
 use penfuzz_mutators::view::Slot;
-use penfuzz_target::inputs::{Block, Model, Target};
+use penfuzz_target::inputs::{Block, Model, Origin, Target, types::Form};
 
 /// Maximum number of runs for one crash.
 const RUNS: u64 = 200;
@@ -23,8 +23,9 @@ const NULL_END: u64 = 1 << 16;
 enum Suspicion {
     /// An access near address 0: some pointer is null.
     Null,
-    /// An access relative to our memory, or to no address at all: some number is too large.
-    Bounds,
+    /// An access relative to our memory at this address, or to no address at all (0): some number is too large, or an
+    /// object is too small.
+    Bounds(u64),
     /// The function frees memory at this address, which the C library has not allocated.
     NotAllocated(u64),
 }
@@ -52,7 +53,11 @@ impl Experiments<'_> {
         let model = Rc::clone(self.evaluator.blocks()?.model());
         let mut found = match self.suspicion()? {
             Suspicion::Null => self.nulls(&model, x),
-            Suspicion::Bounds => self.bounds(&model, x),
+            Suspicion::Bounds(address) => {
+                let object = self.larger_object(&model, address);
+                let numbers = self.bounds(&model, x);
+                if numbers.is_empty() { object.into_iter().collect() } else { numbers }
+            }
             Suspicion::NotAllocated(freed) => self.allocations(&model, freed),
         };
         found.truncate(MOST);
@@ -85,9 +90,9 @@ impl Experiments<'_> {
         let (signal, address) = self.evaluator.fault_signal()?;
         match signal {
             libc::SIGSEGV if address < NULL_END => Some(Suspicion::Null),
-            libc::SIGSEGV if self.evaluator.blocks()?.is_near(address) => Some(Suspicion::Bounds),
+            libc::SIGSEGV if self.evaluator.blocks()?.is_near(address) => Some(Suspicion::Bounds(address)),
             // The processor does not report an address that cannot exist.
-            libc::SIGBUS if address == 0 => Some(Suspicion::Bounds),
+            libc::SIGBUS if address == 0 => Some(Suspicion::Bounds(0)),
             libc::SIGABRT => self.evaluator.freed_unallocated().map(Suspicion::NotAllocated),
             _ => None,
         }
@@ -107,6 +112,17 @@ impl Experiments<'_> {
         let block = self.evaluator.blocks().and_then(|blocks| blocks.adjacent_access(freed)).map(|found| found.block);
         let path = block.and_then(|block| path(model, Target::Block(block)));
         vec![format!("{} is allocated by malloc", path.as_deref().unwrap_or("what it frees"))]
+    }
+
+    /// The structure after whose end the access is, if the function uses the pointer to it without an index: it casts
+    /// the pointer to that of a structure that begins with this one.
+    fn larger_object(&self, model: &Model, address: u64) -> Option<String> {
+        let AdjacentAccess { block, at } = self.evaluator.blocks()?.adjacent_access(address)?;
+        let object = &model.blocks[block];
+        let is_structure = matches!(model.types[object.element].form, Form::Struct(_));
+        let is_after = usize::try_from(at).is_ok_and(|at| at >= object.bytes());
+        let is_one = object.capacity == 1 && object.origin == Origin::Single;
+        (is_structure && is_after && is_one).then(|| format!("*{} is the start of a larger object", object.path))
     }
 
     /// Integers that are too large or too small: with another value, the crash disappears. The limit is found by

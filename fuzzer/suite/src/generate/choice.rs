@@ -81,6 +81,9 @@ pub(super) fn choose(sources: &Path, rules: &Generate, entries: Vec<Entry>) -> R
         let pattern = &rules.without[i].function;
         bail!("`without` {pattern:?} leaves out no function that would be a target; correct or delete it");
     }
+    // Each source that includes a header has its own copy of a static function there.
+    let mut known = BTreeSet::new();
+    choice.targets.retain(|t| known.insert((t.file.clone(), t.function.clone())));
     make_names_unique(&mut choice.targets);
     if choice.targets.is_empty() {
         bail!("no function becomes a target; `penfuzz functions FILE` lists those of a file");

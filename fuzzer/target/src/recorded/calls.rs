@@ -1,7 +1,9 @@
 //! A recorded call, and the files of a recording: one per function, with one JSON object per line and call.
 
 use std::{
+    collections::BTreeMap,
     io,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -9,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 /// Extension of the files of a recording.
 pub const CALLS: &str = "calls";
+
+/// Where the system places code, libraries, heaps and stacks of programs of 64 bits that can be placed anywhere.
+pub const ADDRESSES: Range<u64> = 0x5000_0000_0000..0x8000_0000_0000;
 
 /// Where a piece of memory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,20 +66,34 @@ impl RecordedMemory {
     /// The known bytes from this address on; `None` if the address is not recorded.
     #[must_use]
     pub fn from(&self, at: u64) -> Option<&[u8]> {
-        self.place_of(at).map(|(i, offset)| &self.pieces[i].bytes.0[offset as usize..])
+        let offset = |p: &Piece| at.checked_sub(p.at).filter(|offset| *offset < p.bytes.0.len() as u64);
+        self.pieces.iter().find_map(|p| Some(&p.bytes.0[offset(p)? as usize..]))
     }
 
-    /// The piece that contains this address, and the offset in it.
+    /// An index of the pieces, for many lookups.
     #[must_use]
-    pub fn place_of(&self, at: u64) -> Option<(usize, u64)> {
-        let offset = |p: &Piece| at.checked_sub(p.at).filter(|offset| *offset < p.bytes.0.len() as u64);
-        self.pieces.iter().enumerate().find_map(|(i, p)| Some((i, offset(p)?)))
+    pub fn places(&self) -> Places {
+        let ends = |(i, p): (usize, &Piece)| (p.at, (p.at + p.bytes.0.len() as u64, i));
+        Places(self.pieces.iter().enumerate().map(ends).collect())
     }
 
     /// The size of the block of `malloc` that begins at this address, if it is recorded as a whole.
     #[must_use]
     pub fn block_size(&self, at: u64) -> Option<usize> {
         self.pieces.iter().find(|p| p.at == at && p.origin == Origin::Heap).map(|p| p.bytes.0.len())
+    }
+}
+
+/// An index of the pieces of memory: their ends and numbers, by their starts.
+#[derive(Debug, Clone)]
+pub struct Places(BTreeMap<u64, (u64, usize)>);
+
+impl Places {
+    /// The piece that contains this address, and the offset in it.
+    #[must_use]
+    pub fn of(&self, at: u64) -> Option<(usize, u64)> {
+        let (start, (end, i)) = self.0.range(..=at).next_back()?;
+        (at < *end).then_some((*i, at - start))
     }
 }
 

@@ -20,7 +20,7 @@ mod needed;
 mod preconditions;
 
 pub use arguments::{Registers, Signature};
-pub use calls::{Bytes, CALLS, Origin, Piece, RecordedCall, RecordedMemory, of_symbol, read};
+pub use calls::{ADDRESSES, Bytes, CALLS, Origin, Piece, Places, RecordedCall, RecordedMemory, of_symbol, read};
 pub use conditions_file::{PRECONDITIONS, Stated, merged, stated};
 pub use encode::input_of;
 pub use needed::extend_sizes;

@@ -34,7 +34,10 @@ const LEAST_CALLS: usize = 10;
 /// Number of different values, or pairs of values, among them.
 const LEAST_VALUES: usize = 3;
 /// Maximum number of conditions of a function.
-const MOST: usize = 12;
+const MOST: usize = 8;
+/// Maximum number of pointers on the path to what a condition is about. At a greater depth are other objects, with
+/// conditions of their own.
+const DEEPEST: usize = 2;
 
 /// A condition over the pointers and numbers of an input, as a C expression.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -154,6 +157,11 @@ struct NullablePointer<'a> {
     block: usize,
 }
 
+/// Whether a condition may be about this path. The elements of an array have no conditions of their own.
+fn is_near(path: &str) -> bool {
+    !path.contains('[') && path.matches("->").count() <= DEEPEST
+}
+
 /// The names of the parts of an input.
 struct Names<'a> {
     model: Option<&'a Model>,
@@ -182,8 +190,7 @@ impl<'a> Names<'a> {
                     || b.converted.iter().any(|c| c.from == slot.offset)
             })
         };
-        // The elements of an array have no conditions of their own.
-        let named = model.numbers.iter().filter(|(path, _)| !path.contains('['));
+        let named = model.numbers.iter().filter(|(path, _)| is_near(path));
         let number = |(path, slot): &'a (String, usize)| {
             Some(Number { path, slot: slots[*slot], block: block_of(slots[*slot])? })
         };
@@ -196,7 +203,7 @@ impl<'a> Names<'a> {
         Self {
             model: Some(model),
             numbers: named.filter_map(number).collect(),
-            pointers: pointers.filter(|p| !p.path.contains('[')).collect(),
+            pointers: pointers.filter(|p| is_near(p.path)).collect(),
         }
     }
 
