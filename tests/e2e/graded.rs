@@ -98,6 +98,19 @@ fn a_use_of_freed_memory_is_a_finding() {
     assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
 }
 
+/// A list that ends at its own head, as those of kernels. The inputs have three nodes, and the pointer of the last one is
+/// null for want of memory.
+#[test]
+fn memory_that_inputs_have_no_room_for_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "struct list { struct list *prev, *next; };\nstruct table { int n; struct list head; };\n\
+                  int f(struct table *t)\n{\n  int n = 0;\n  if (t->n * t->n == 3) return -1;\n  \
+                  for (struct list *p = t->head.next; p != &t->head; p = p->next) n++;\n  return n > t->n;\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    let all = violated(&report);
+    assert!(!report.crashes.is_empty() && all.iter().all(|v| v.starts_with("t->head.next")), "{:?}", report.crashes);
+}
+
 /// A pointer to a structure that is cast to one of a larger structure, as in an interpreter's values.
 #[test]
 fn the_start_of_a_larger_object_is_a_precondition() {

@@ -15,7 +15,7 @@ use penfuzz_target::inputs::{Block, Model, Origin, Target, types::Form};
 const RUNS: u64 = 200;
 /// Maximum number of preconditions that are named for one crash.
 const MOST: usize = 3;
-/// Addresses below this are null pointers with the offset of a member or an element.
+/// Addresses up to this far from 0 are null pointers with the offset of a member or an element.
 const NULL_END: u64 = 1 << 16;
 
 /// What kind of values an input must have violated, by the end of its run.
@@ -52,7 +52,10 @@ impl Experiments<'_> {
         }
         let model = Rc::clone(self.evaluator.blocks()?.model());
         let mut found = match self.suspicion()? {
-            Suspicion::Null => self.nulls(&model, x),
+            Suspicion::Null => {
+                let nulls = self.nulls(&model, x);
+                if nulls.is_empty() { self.limit_of_model(&model, x).into_iter().collect() } else { nulls }
+            }
             Suspicion::Bounds(address) => {
                 let object = self.larger_object(&model, address);
                 let numbers = self.bounds(&model, x);
@@ -89,7 +92,7 @@ impl Experiments<'_> {
     fn suspicion(&self) -> Option<Suspicion> {
         let (signal, address) = self.evaluator.fault_signal()?;
         match signal {
-            libc::SIGSEGV if address < NULL_END => Some(Suspicion::Null),
+            libc::SIGSEGV if address.wrapping_add(NULL_END) < 2 * NULL_END => Some(Suspicion::Null),
             libc::SIGSEGV if self.evaluator.blocks()?.is_near(address) => Some(Suspicion::Bounds(address)),
             // The processor does not report an address that cannot exist.
             libc::SIGBUS if address == 0 => Some(Suspicion::Bounds(0)),
@@ -105,6 +108,17 @@ impl Experiments<'_> {
         let nulls = pointers.filter_map(|p| Some((p.null.filter(|slot| is_null(*slot))?, path(model, p.target)?)));
         let changed = |slot: Slot| with(x, slot, 0);
         nulls.filter(|(slot, _)| !self.crashes(&changed(*slot))).map(|(_, path)| format!("{path} != NULL")).collect()
+    }
+
+    /// The pointer whose null is the cause, if it is null because the model has no room for the memory that it leads to:
+    /// with another address there, the same place faults at that address.
+    fn limit_of_model(&mut self, model: &Model, x: &[u8]) -> Option<String> {
+        self.evaluator.mark_limits(true);
+        let crashes = self.crashes(x);
+        self.evaluator.mark_limits(false);
+        let (_, address) = self.evaluator.fault_signal().filter(|_| crashes)?;
+        let (block, pointer) = self.evaluator.blocks()?.marked(address)?;
+        model.pointer_path(block, pointer).map(|path| format!("{path} != NULL"))
     }
 
     /// The pointer to our memory that the last run has freed.

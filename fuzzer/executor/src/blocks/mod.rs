@@ -38,6 +38,12 @@ const NEXT: usize = 1 << 36;
 /// Minimum distance between the pages of two blocks. An access up to this far from a block is attributed to it.
 const STRIDE: usize = 1 << 20;
 
+/// First address of the marks of pointers ([`Blocks::mark_limits`]), the distance between two, and the number of marks of
+/// a block.
+const MARKS: usize = 0x1000_0000_0000;
+const MARK: usize = 1 << 20;
+const MARKS_OF_BLOCK: usize = 1 << 10;
+
 /// Unit in bytes of the offsets of scattered blocks; it keeps every alignment up to this one.
 const SCATTER: usize = 64;
 
@@ -74,6 +80,9 @@ pub struct Blocks {
     lengths: Option<Vec<usize>>,
     /// The block to fill with noise instead of zeros, and the seed of the noise; for probing.
     noise: Option<(usize, u8)>,
+    /// Whether each pointer to memory that a model has no room for is an address of its own instead of null; for
+    /// experiments.
+    marks_limits: bool,
     /// Standard input, whose text is the contents of a block.
     input: Option<Input>,
     files: Files,
@@ -139,6 +148,7 @@ impl Blocks {
             script: Box::default(),
             lengths: None,
             noise: None,
+            marks_limits: false,
             input: model.input.map(|_| Input::new(model.is_descriptor)),
             files: Files::new(model),
             has_returned: false,
@@ -176,8 +186,9 @@ impl Blocks {
         }
         for (i, block) in model.blocks.iter().enumerate() {
             let abi::Block { at: first, size: bytes, .. } = self.places[i];
-            for p in block.pointers.iter().take_while(|p| p.at + size_of::<usize>() <= bytes) {
+            for (n, p) in block.pointers.iter().enumerate().take_while(|(_, p)| p.at + size_of::<usize>() <= bytes) {
                 let address = match p.target {
+                    Target::Null if self.marks_limits => mark(i, n),
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].at,
                     Target::End(b) => self.places[b].at + self.places[b].size,
@@ -378,6 +389,20 @@ impl Blocks {
         self.lengths = lengths;
     }
 
+    /// In the next runs, a pointer to memory that the model has no room for is an address at which nothing is mapped,
+    /// instead of null. [`Blocks::marked`] tells which one an address belongs to.
+    pub fn mark_limits(&mut self, marks: bool) {
+        self.marks_limits = marks;
+    }
+
+    /// The block and the number of the pointer whose mark is this address, or is close to it.
+    #[must_use]
+    pub fn marked(&self, address: u64) -> Option<(usize, usize)> {
+        let n = usize::try_from(address).ok()?.checked_sub(MARKS - MARK / 2)? / MARK;
+        let place = (n / MARKS_OF_BLOCK, n % MARKS_OF_BLOCK);
+        self.model.blocks.get(place.0).and_then(|b| b.pointers.get(place.1)).map(|_| place)
+    }
+
     /// Fills this block with noise in the next runs.
     pub fn set_noise(&mut self, noise: Option<(usize, u8)>) {
         self.noise = noise;
@@ -405,6 +430,11 @@ impl Blocks {
     pub fn result(&self) -> u128 {
         self.results[self.begun().max(1) - 1]
     }
+}
+
+/// The mark of a pointer of a block.
+fn mark(block: usize, pointer: usize) -> usize {
+    MARKS + (block * MARKS_OF_BLOCK + pointer.min(MARKS_OF_BLOCK - 1)) * MARK
 }
 
 /// Whether a block counts as allocated by `malloc`: variables and the arguments of a program do not.

@@ -72,6 +72,13 @@ impl Evaluator {
         }
     }
 
+    /// Marks pointers to memory that the model has no room for, as [`Blocks::mark_limits`] does.
+    pub fn mark_limits(&mut self, marks: bool) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.mark_limits(marks);
+        }
+    }
+
     /// Fills a block with noise in the next runs, for probing.
     pub(crate) fn set_noise(&mut self, noise: Option<(usize, u8)>) {
         if let Some(blocks) = &mut self.blocks {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     extended,
     library::Class,
+    paths,
     sizes::{Origin, Rule, Size},
     types::{TypeId, Types},
 };
@@ -303,6 +304,15 @@ impl Model {
     pub fn pointer_at(&self, block: usize, at: usize) -> Option<&Pointer> {
         let pointers = &self.blocks[block].pointers;
         pointers.binary_search_by_key(&at, |p| p.at).ok().map(|i| &pointers[i])
+    }
+
+    /// A pointer of a block in C notation; `None` if it is no named member.
+    #[must_use]
+    pub fn pointer_path(&self, block: usize, pointer: usize) -> Option<String> {
+        let b = &self.blocks[block];
+        let at = b.pointers.get(pointer)?.at;
+        let value = paths::element_path(&b.path, at / b.stride, b.capacity, &self.types[b.element].form);
+        paths::member_path(&self.types, b.element, at % b.stride, &value).filter(|_| !b.path.is_empty())
     }
 
     /// Whether the function gets objects of the C++ library whose elements lie elsewhere.

@@ -1,6 +1,6 @@
 //! Paths of numbers and blocks in C notation.
 
-use super::types::Form;
+use super::types::{Form, Member, TypeId, Types};
 
 /// Replaces every index in a path by `[]`: all rows of a matrix have the same size.
 #[must_use]
@@ -36,6 +36,27 @@ pub(super) fn element_path(pointer: &str, index: usize, capacity: usize, form: &
         Form::Struct(_) | Form::Union(_) if capacity == 1 => format!("{pointer}->"),
         _ if capacity == 1 => format!("*{pointer}"),
         _ => format!("{pointer}[{index}]"),
+    }
+}
+
+/// The path of the member at this offset of a value of type `of`, which has the path `value`. `None` if there is no
+/// member, or it has no name.
+pub(super) fn member_path(types: &Types, of: TypeId, at: usize, value: &str) -> Option<String> {
+    match &types[of].form {
+        Form::Struct(members) => {
+            let holds = |m: &&Member| {
+                let start = m.offset / 8;
+                m.bits == 0 && (start..start + types[m.of].size.max(1)).contains(&at) && !m.name.is_empty()
+            };
+            let m = members.iter().find(holds)?;
+            member_path(types, m.of, at - m.offset / 8, &join(value, &m.name))
+        }
+        Form::Array(element, _) => {
+            let stride = types[*element].size.max(1);
+            member_path(types, *element, at % stride, &format!("{value}[{}]", at / stride))
+        }
+        Form::Pointer(_) if at == 0 => Some(value.to_owned()),
+        _ => None,
     }
 }
 
