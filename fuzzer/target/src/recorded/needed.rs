@@ -3,7 +3,7 @@
 //! 1. A model is built in which each pointer beyond the limits leads to a block without elements. If a recorded call
 //!    has memory there, the block is added. This is repeated, because an added block may lead to further memory.
 //! 2. A block has as many elements as the largest recorded block of `malloc`. `malloc` rounds sizes up, so this is the
-//!    least number of elements for which it returns a block of this size.
+//!    least number of elements for which it returns a block of this size. Structures need a length (3.) as well.
 //! 3. If an integer of the same input is the number of elements of each recorded block, it becomes the length, also if
 //!    calls that probe the memory have suggested another: callers know the size of their memory.
 
@@ -12,7 +12,7 @@ use super::{
     encode::{Encoded, encoded},
 };
 use crate::{
-    inputs::{self, Block, Model, Origin, Rule, Size, Sizes, paths::any_index},
+    inputs::{self, Block, Model, Origin, Rule, Size, Sizes, paths::any_index, types::Form},
     program::{Function, Target, function::DeepMemory},
 };
 
@@ -101,7 +101,11 @@ fn size_of(i: usize, block: &Block, model: &Model, all: &[Observed]) -> Option<S
     let elements: Vec<(&Observed, (usize, usize))> =
         all.iter().filter_map(|call| Some((call, call.elements(i, block.stride)?))).collect();
     let capacity = elements.iter().map(|(_, (least, _))| *least).max()?.min(most).max(block.capacity);
-    let length = counted_by(model, &elements).unwrap_or_else(|| block.rule.clone());
+    let counted = counted_by(model, &elements);
+    // A structure in a larger block may be the start of another structure, instead of the first of an array.
+    let is_structure = matches!(model.types[block.element].form, Form::Struct(_));
+    let capacity = if is_structure && counted.is_none() { block.capacity } else { capacity };
+    let length = counted.unwrap_or_else(|| block.rule.clone());
     let is_new = capacity > block.capacity || length != block.rule;
     is_new.then_some(Size { capacity, length, origin: Origin::Probed, ..known })
 }
