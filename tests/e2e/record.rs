@@ -1,6 +1,11 @@
 //! `penfuzz record`: calls that programs make while they run their own tests, as seeds of campaigns.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    path::PathBuf,
+    process::Command,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use penfuzz_report::{Finding, Grade, Site};
 
@@ -319,6 +324,30 @@ fn the_tests_of_a_build_directory() {
     dir.other(Command::new("cmake").args(["-S", ".", "-B", "b"]));
     dir.penfuzz("record --build b -o again").exits(0);
     assert!(dir.path("again/f.calls").exists(), "ctest");
+}
+
+/// SIGTERM ends the recorder and the command; the calls so far are there.
+#[test]
+fn sigterm_ends_a_recording() {
+    let dir = Dir::new();
+    let source = "#include <unistd.h>
+        __attribute__((noinline)) int f(int n) { if (n > 3) return 1; return 0; }
+        int main(void) { for (;;) { f(getpid()); usleep(1000); } }";
+    linked(&dir, "-O1", &[("t.c", source)]);
+    let mut running = dir.penfuzz("record -o calls -- ./t").start();
+    running.until("a recorded call", || n_calls(&dir, "f") > 0);
+    running.signal(libc::SIGTERM);
+    running.wait().says("./t: stopped before it ended");
+    let program = dir.path("t").canonicalize().expect("the program");
+    let is_alive = || {
+        let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+        processes.filter_map(|p| std::fs::read_link(p.path().join("exe")).ok()).any(|p| p == program)
+    };
+    let begun = Instant::now();
+    while is_alive() && begun.elapsed() < Duration::from_secs(10) {
+        sleep(Duration::from_millis(10));
+    }
+    assert!(!is_alive(), "the command has ended");
 }
 
 #[test]

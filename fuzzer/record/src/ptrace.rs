@@ -7,7 +7,7 @@ use std::{
     ptr,
 };
 
-use penfuzz_system::process::interrupts::SecondCtrlC;
+use penfuzz_system::process::interrupts::{self, SecondCtrlC};
 use penfuzz_target::recorded::Registers;
 
 /// A process or a thread.
@@ -38,32 +38,67 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<Task> {
     command.spawn().map(|child| child.id() as Task)
 }
 
-/// The next task that stops or ends; `None` if no task is left, or if the user does not wait for the end.
-pub(crate) fn wait(second_ctrl_c: &mut SecondCtrlC) -> Option<(Task, Event)> {
-    let mut status = 0;
-    let task = loop {
-        // SAFETY: `status` is valid for the result.
-        let task = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
-        if task > 0 {
-            break task;
+/// Waits for tasks. While it lives, SIGCHLD is blocked in this thread, and read instead of handled.
+pub(crate) struct Waiter {
+    blocked: libc::sigset_t,
+    before: libc::sigset_t,
+    second_ctrl_c: SecondCtrlC,
+}
+
+impl Waiter {
+    pub(crate) fn begin() -> Self {
+        // SAFETY: plain data, which the calls fill in.
+        unsafe {
+            let (mut blocked, mut before) = (core::mem::zeroed(), core::mem::zeroed());
+            libc::sigemptyset(&raw mut blocked);
+            libc::sigaddset(&raw mut blocked, libc::SIGCHLD);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, &raw mut before);
+            Self { blocked, before, second_ctrl_c: SecondCtrlC::default() }
         }
-        let is_interrupted = io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-        if !is_interrupted || second_ctrl_c.poll() {
-            return None;
-        }
-    };
-    if !libc::WIFSTOPPED(status) {
-        return Some((task, Event::Ended(ExitStatus::from_raw(status))));
     }
-    Some((
-        task,
-        match status >> 16 {
-            libc::PTRACE_EVENT_EXEC => Event::Exec,
-            libc::PTRACE_EVENT_FORK => created(task, false),
-            libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => created(task, true),
-            _ => Event::Signal(libc::WSTOPSIG(status)),
-        },
-    ))
+
+    /// The next task that stops or ends; `None` if no task is left, or if the user asks this process to end.
+    pub(crate) fn wait(&mut self) -> Option<(Task, Event)> {
+        let longest = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        let mut status = 0;
+        loop {
+            // SAFETY: `status` is valid for the result.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::WNOHANG) } {
+                task @ 1.. => return Some((task, event(task, status))),
+                0 if self.must_end() => return None,
+                // SAFETY: the set and the time are valid; nothing is returned.
+                0 => unsafe {
+                    libc::sigtimedwait(&raw const self.blocked, ptr::null_mut(), &raw const longest);
+                },
+                _ => return None,
+            }
+        }
+    }
+
+    /// The first Ctrl-C has reached the command, too. Another signal was meant for this process alone.
+    fn must_end(&mut self) -> bool {
+        interrupts::requested() && interrupts::ctrl_c_count() == 0 || self.second_ctrl_c.poll()
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        // SAFETY: the set that was in force before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut()) };
+    }
+}
+
+/// Why a task stopped or ended, from its status.
+fn event(task: Task, status: i32) -> Event {
+    if !libc::WIFSTOPPED(status) {
+        return Event::Ended(ExitStatus::from_raw(status));
+    }
+    match status >> 16 {
+        libc::PTRACE_EVENT_EXEC => Event::Exec,
+        libc::PTRACE_EVENT_FORK => created(task, false),
+        libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => created(task, true),
+        _ => Event::Signal(libc::WSTOPSIG(status)),
+    }
 }
 
 fn created(by: Task, shares_memory: bool) -> Event {

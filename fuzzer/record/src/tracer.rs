@@ -9,19 +9,19 @@
 use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},
-    path::PathBuf,
-    process::{Command, ExitStatus},
+    process::Command,
     rc::Rc,
 };
 
 use penfuzz_error::Error;
-use penfuzz_system::process::interrupts::{SecondCtrlC, SignalGuard};
+use penfuzz_system::process::interrupts::SignalGuard;
 use penfuzz_target::recorded::{Bytes, RecordedCall};
 
 use super::{
+    Traced,
     address_space::{AddressSpace, Place, mappings, start_of},
     programs::{Programs, Recordable},
-    ptrace::{self, Event, Task},
+    ptrace::{self, Event, Task, Waiter},
     recording::Recording,
     walk,
 };
@@ -32,15 +32,6 @@ const CALLS_PER_PROCESS: u32 = 64;
 /// Bytes of the stack that may hold arguments.
 const STACK: usize = 256;
 
-/// A command that has ended.
-#[derive(Debug, Clone)]
-pub struct Traced {
-    /// How it ended.
-    pub status: ExitStatus,
-    /// The programs and libraries of pen-cc that it has executed, in alphabetical order.
-    pub programs: Vec<PathBuf>,
-}
-
 /// A traced process or thread.
 struct TracedTask {
     space: Option<Rc<RefCell<AddressSpace>>>,
@@ -50,13 +41,8 @@ struct TracedTask {
     is_new: bool,
 }
 
-/// Runs the command with its standard streams, and records the calls that it and its children make. Returns when all of
-/// them have ended.
-///
-/// # Errors
-/// When the command cannot be started or traced, or a call cannot be written. Then the command and its children are
-/// killed when this process ends.
-pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<Traced, Error> {
+/// Implements [`trace`](super::trace).
+pub(crate) fn trace(command: &mut Command, recording: &mut Recording) -> Result<Traced, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let first = ptrace::spawn(command).map_err(|e| Error::new(format!("{name}: cannot be run: {e}")))?;
     let mut tracer = Tracer {
@@ -67,8 +53,8 @@ pub fn trace(command: &mut Command, recording: &mut Recording) -> Result<Traced,
         recording,
     };
     let mut status = None;
-    let (_guard, mut second_ctrl_c) = (SignalGuard::begin(), SecondCtrlC::default());
-    while let Some((task, event)) = ptrace::wait(&mut second_ctrl_c) {
+    let (_guard, mut waiter) = (SignalGuard::begin(), Waiter::begin());
+    while let Some((task, event)) = waiter.wait() {
         if let (true, Event::Ended(ended)) = (task == first, event) {
             status = Some(ended);
         }

@@ -110,8 +110,8 @@ impl Experiments<'_> {
         nulls.filter(|(slot, _)| !self.crashes(&changed(*slot))).map(|(_, path)| format!("{path} != NULL")).collect()
     }
 
-    /// The pointer whose null is the cause, if it is null because the model has no room for the memory that it leads to:
-    /// with another address there, the same place faults at that address.
+    /// The pointer whose null is the cause, if it is null because the model has no room for the memory that it leads
+    /// to: with another address there, the same place faults at that address.
     fn limit_of_model(&mut self, model: &Model, x: &[u8]) -> Option<String> {
         self.evaluator.mark_limits(true);
         let crashes = self.crashes(x);

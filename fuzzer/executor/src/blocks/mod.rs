@@ -38,8 +38,8 @@ const NEXT: usize = 1 << 36;
 /// Minimum distance between the pages of two blocks. An access up to this far from a block is attributed to it.
 const STRIDE: usize = 1 << 20;
 
-/// First address of the marks of pointers ([`Blocks::mark_limits`]), the distance between two, and the number of marks of
-/// a block.
+/// First address of the marks of pointers ([`Blocks::mark_limits`]), the distance between two, and the number of marks
+/// of a block.
 const MARKS: usize = 0x1000_0000_0000;
 const MARK: usize = 1 << 20;
 const MARKS_OF_BLOCK: usize = 1 << 10;
