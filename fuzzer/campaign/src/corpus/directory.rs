@@ -13,6 +13,7 @@ use penfuzz_directory::output::{
     store::{self, SavedState},
 };
 use penfuzz_system::files::{foreign, inputs::InputReader};
+use penfuzz_target::recorded;
 
 /// Directories of inputs that return.
 pub const KEPT: [&str; 2] = ["queue", "pending"];
@@ -131,7 +132,8 @@ pub fn inputs(clients: &[Client], folders: &[&str]) -> Result<Vec<Input>, Error>
 /// When the directory or a file cannot be read.
 pub fn plain_inputs(dir: &Path) -> Result<Vec<Input>, Error> {
     let (mut all, mut reader) = (Vec::new(), InputReader::whole());
-    read(dir, "", |n| !n.starts_with('.'), &mut reader, &mut all)?;
+    let is_input = |n: &str| !n.starts_with('.') && !recorded::is_of_recording(Path::new(n));
+    read(dir, "", is_input, &mut reader, &mut all)?;
     warn(&reader);
     Ok(all)
 }

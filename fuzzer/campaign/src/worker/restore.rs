@@ -234,7 +234,7 @@ impl Campaign<'_> {
         let (mut seeds, mut reader) = (Vec::new(), InputReader::of_size(size));
         for name in foreign::names(dir).map_err(|e| unreadable(dir, e))? {
             let path = dir.join(name);
-            if path.extension().is_some_and(|e| e == recorded::CALLS) {
+            if recorded::is_of_recording(&path) {
                 continue;
             }
             seeds.extend(reader.read(&path).map_err(|e| unreadable(&path, e))?);

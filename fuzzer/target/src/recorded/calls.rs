@@ -77,7 +77,7 @@ impl RecordedMemory {
         Places(self.pieces.iter().enumerate().map(ends).collect())
     }
 
-    /// The size of the block of `malloc` that begins at this address, if it is recorded as a whole.
+    /// The recorded size of the block of `malloc` that begins at this address: all of it, unless it is very large.
     #[must_use]
     pub fn block_size(&self, at: u64) -> Option<usize> {
         self.pieces.iter().find(|p| p.at == at && p.origin == Origin::Heap).map(|p| p.bytes.0.len())

@@ -19,9 +19,17 @@ mod encode;
 mod needed;
 mod preconditions;
 
+use std::path::Path;
+
 pub use arguments::{Registers, Signature};
 pub use calls::{ADDRESSES, Bytes, CALLS, Origin, Piece, Places, RecordedCall, RecordedMemory, of_symbol, read};
 pub use conditions_file::{PRECONDITIONS, Stated, merged, stated};
 pub use encode::input_of;
 pub use needed::extend_sizes;
 pub use preconditions::{Precondition, UnknownForm, likely};
+
+/// Whether a file in a directory of seeds belongs to a recording, and is no input.
+#[must_use]
+pub fn is_of_recording(file: &Path) -> bool {
+    file.extension().is_some_and(|e| e == CALLS) || file.file_name().is_some_and(|name| name == PRECONDITIONS)
+}

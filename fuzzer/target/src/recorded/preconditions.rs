@@ -129,16 +129,22 @@ impl Precondition {
         let names = Names::of(f);
         let present = names.present(x);
         let number = |path: &str| names.numbers.iter().find(|n| n.path == path && present(n.block)).map(|n| n.slot);
-        let integer = |path: &str| number(path).and_then(|slot| slot.kind.to_integer(slot.get(x)));
+        let integer = |path: &str| number(path).and_then(|slot| integer_of(slot, x));
         match self {
             Self::NotNull(p) => names.pointers.iter().any(|n| n.path == *p && present(n.block) && n.null.get(x) != 0),
             Self::Ordered(a, b, is_strict) => {
                 integer(a).zip(integer(b)).is_some_and(|(a, b)| if *is_strict { a >= b } else { a > b })
             }
-            Self::AtLeast(n, limit) => integer(n).is_some_and(|n| n < *limit),
+            Self::AtLeast(n, limit) => integer(n).is_some_and(|n| n < i128::from(*limit)),
             Self::Finite(n) => number(n).is_some_and(|slot| !slot.kind.to_real(slot.get(x)).is_finite()),
         }
     }
+}
+
+/// The integer in a slot; `None` for a floating-point number.
+fn integer_of(slot: Slot, x: &[u8]) -> Option<i128> {
+    let value = slot.kind.to_integer(slot.get(x))?;
+    Some(if slot.kind.is_signed() { value.into() } else { value.cast_unsigned().into() })
 }
 
 /// A number of an input.
@@ -258,7 +264,7 @@ pub fn likely(f: &Function, calls: &[RecordedCall]) -> Vec<(Precondition, usize)
 struct Values<'a> {
     number: &'a Number<'a>,
     /// By the index of the call.
-    integers: HashMap<usize, i64>,
+    integers: HashMap<usize, i128>,
     floats: Vec<f64>,
 }
 
@@ -267,7 +273,7 @@ impl<'a> Values<'a> {
         let slot = number.slot;
         let present = || all.iter().enumerate().filter(|(_, call)| is_present(call, number.block));
         let is_integer = !slot.kind.is_float() && !matches!(slot.kind, Kind::Bool | Kind::Rounding);
-        let integer = |(i, call): (usize, &Encoded)| Some((i, slot.kind.to_integer(slot.get(&call.x))?));
+        let integer = |(i, call): (usize, &Encoded)| Some((i, integer_of(slot, &call.x)?));
         let float = |(_, call): (usize, &Encoded)| slot.kind.to_real(slot.get(&call.x));
         Self {
             number,
@@ -306,7 +312,7 @@ fn ordered(values: &[Values]) -> Vec<(Precondition, usize)> {
             if !is_pair || a.number.slot.kind != b.number.slot.kind {
                 continue;
             }
-            let pairs: Vec<(i64, i64)> =
+            let pairs: Vec<(i128, i128)> =
                 a.integers.iter().filter_map(|(call, x)| Some((*x, *b.integers.get(call)?))).collect();
             let (Some(most), Some(least)) = (pairs.iter().map(|p| p.0).max(), pairs.iter().map(|p| p.1).min()) else {
                 continue;
@@ -327,6 +333,68 @@ fn ordered(values: &[Values]) -> Vec<(Precondition, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        program::Edges,
+        recorded::{Bytes, RecordedMemory},
+    };
+
+    /// A function of two numbers.
+    fn function(kinds: [Kind; 2]) -> Function {
+        let parameter = |(name, kind, offset): (&str, Kind, usize)| Parameter {
+            name: name.to_owned(),
+            type_name: String::new(),
+            kind: Some(kind),
+            pointer: false,
+            offset,
+            cell: 0,
+            place: 0,
+            output_size: 0,
+        };
+        let parameters = [("a", kinds[0], 0), ("b", kinds[1], 8)].map(parameter).to_vec();
+        Function::without_code(None, parameters, Edges::default())
+    }
+
+    fn call(a: u64, b: u64) -> RecordedCall {
+        let arguments = [a, b].map(|n| Bytes(n.to_le_bytes().to_vec())).to_vec();
+        RecordedCall { arguments, memory: RecordedMemory::default() }
+    }
+
+    /// The texts of the conditions of such calls.
+    fn texts(kinds: [Kind; 2], calls: impl Iterator<Item = (u64, u64)>) -> Vec<String> {
+        let calls: Vec<RecordedCall> = calls.map(|(a, b)| call(a, b)).collect();
+        likely(&function(kinds), &calls).into_iter().map(|(condition, _)| condition.to_string()).collect()
+    }
+
+    #[test]
+    fn conditions_hold_for_all_calls_and_are_few() {
+        let signed = [Kind::I64; 2];
+        assert_eq!(texts(signed, (0..12).map(|i| (i, i + i % 3))), ["a <= b", "a >= 0", "b >= 0"]);
+        assert_eq!(texts(signed, (0..9).map(|i| (i, i + 1))), [""; 0], "too few calls");
+        assert_eq!(texts(signed, (0..12).map(|i| (i % 2, 0))), [""; 0], "too few values");
+        // Ordered, but never of the same magnitude; the first has negative values.
+        assert_eq!(texts(signed, (0..12).map(|i: u64| (i.wrapping_sub(3), 1000 + i))), ["b > 0"]);
+        let float = |i: i32| f64::from(i).to_bits();
+        let floats = (0..12).map(|i| (float(i), if i == 3 { f64::NAN.to_bits() } else { float(i) }));
+        assert_eq!(texts([Kind::F64; 2], floats), ["isfinite(a)"]);
+        let large = (0..12).map(|i: u64| (1 << 63 | i, u64::MAX));
+        assert_eq!(texts([Kind::U64; 2], large), ["a > 0"], "all values of b are equal");
+    }
+
+    #[test]
+    fn inputs_violate_conditions() {
+        let violates = |text: &str, kinds: [Kind; 2], a: u64, b: u64| {
+            let condition: Precondition = text.parse().expect("a condition");
+            let x: Vec<u8> = [a, b].iter().flat_map(|n| n.to_le_bytes()).collect();
+            condition.is_violated(&function(kinds), &x)
+        };
+        let (signed, unsigned) = ([Kind::I64; 2], [Kind::U64; 2]);
+        assert!(violates("a <= b", signed, 3, 2) && !violates("a <= b", signed, 3, 3));
+        assert!(violates("a < b", signed, 3, 3) && !violates("a < b", signed, u64::MAX, 3), "-1 < 3");
+        assert!(!violates("a > 0", unsigned, 1 << 63, 0) && violates("a > 0", signed, 1 << 63, 0));
+        assert!(violates("a < b", unsigned, 1 << 63, 3));
+        assert!(violates("isfinite(b)", [Kind::F64; 2], 0, f64::INFINITY.to_bits()));
+        assert!(!violates("c > 0", signed, 0, 0), "no such number");
+    }
 
     #[test]
     fn conditions_are_written_as_they_are_read() {
