@@ -98,8 +98,8 @@ fn a_use_of_freed_memory_is_a_finding() {
     assert_eq!(grades(&report), [Some(Grade::Plausible)], "{:?}", report.crashes);
 }
 
-/// A list that ends at its own head, as those of kernels. The inputs have three nodes, and the pointer of the last one
-/// is null for want of memory.
+/// A list that ends at its own head, as those of kernels. The inputs have three nodes. The pointer of the last one is
+/// null, because an input has no room for more.
 #[test]
 fn memory_that_inputs_have_no_room_for_is_a_precondition() {
     let dir = Dir::new();

@@ -266,10 +266,10 @@ int main(void)
 }
 ";
 
-/// A crash whose input violates what holds for all recorded calls does not count. A window that is too wide for the
-/// table violates nothing: it is found, too, although the place is the same.
+/// A crash does not count if its input violates a condition that all recorded calls satisfy. A window that is too wide
+/// for the table violates none: it is found, too, although the place is the same.
 #[test]
-fn what_holds_for_all_calls_is_a_likely_precondition() {
+fn crashes_that_violate_a_condition_of_all_recorded_calls_do_not_count() {
     let dir = Dir::new();
     dir.file("w.h", "int f(int lo, int hi);");
     linked(&dir, "-O1", &[("w.c", WINDOW), ("user.c", WINDOW_USER)]);

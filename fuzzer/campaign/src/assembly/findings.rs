@@ -32,8 +32,8 @@ pub fn of_kind(
                 allocated::allocate(&mut args, &shrunk.from_malloc);
             }
             let mut violates = shrunk.map_or_else(Vec::new, |f| f.violates.clone());
-            let holds_not = |p: &&Precondition| bytes.is_some_and(|x| p.is_violated(function, x));
-            let recorded = preconditions.iter().filter(holds_not).map(ToString::to_string);
+            let is_broken = |p: &&Precondition| bytes.is_some_and(|x| p.is_violated(function, x));
+            let recorded = preconditions.iter().filter(is_broken).map(ToString::to_string);
             violates.extend(recorded.filter(|text| !violates.contains(text)).collect::<Vec<_>>());
             Finding {
                 file: file.clone(),

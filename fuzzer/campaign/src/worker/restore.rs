@@ -46,8 +46,12 @@ impl Campaign<'_> {
         let mut seeds = self.options.run.hints.clone();
         if !resumed || !is_first {
             seeds.extend(self.seeds(size, is_first)?);
+        }
+        let first_recorded = seeds.len();
+        if !resumed || !is_first {
             seeds.extend(self.recorded(executor.evaluator())?);
         }
+        let recorded = first_recorded..seeds.len();
         if !resumed || !is_first {
             // Variables that are inputs start with the values that they have in the program.
             seeds.extend(executor.evaluator().model().and_then(penfuzz_target::inputs::Model::at_start));
@@ -117,12 +121,15 @@ impl Campaign<'_> {
             executor.evaluator_mut().set_evaluations(count);
         }
         let tried = self.shm.seeds_tried.load(Ordering::Relaxed).min(seeds.len() as u64);
-        for seed in seeds.into_iter().skip(tried as usize) {
+        for (i, seed) in seeds.into_iter().enumerate().skip(tried as usize) {
             if self.is_over() {
                 break;
             }
             // The seed may kill this worker. The next one then continues with the next seed, and with the finds so far.
             self.shm.seeds_tried.fetch_add(1, Ordering::Relaxed);
+            if recorded.contains(&i) && !self.returns(&seed) {
+                continue;
+            }
             let known = (state.metadata::<Saturation>()?.generation, state.solutions().count());
             finds::submit(vec![seed.clone()], fuzzer, executor, state, manager)?;
             if known != (state.metadata::<Saturation>()?.generation, state.solutions().count()) {
@@ -211,9 +218,15 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// The recorded calls of the function under test in the directory of seeds, as inputs. An input is left out if its
-    /// evaluation fails: the recorded call returned, so the input lacks some of its memory.
-    fn recorded(&mut self, evaluator: &Evaluator) -> Result<Vec<Vec<u8>>, Error> {
+    /// Whether the function returns for the input of a recorded call, in a fresh process. The call itself returned, so
+    /// an input that fails lacks some of its memory.
+    fn returns(&mut self, input: &[u8]) -> bool {
+        let Some(fresh) = &mut self.fresh else { return true };
+        matches!(fresh.run_fresh(input), FreshResult::Ended { fault: None, .. })
+    }
+
+    /// The recorded calls of the function under test in the directory of seeds, as inputs.
+    fn recorded(&self, evaluator: &Evaluator) -> Result<Vec<Vec<u8>>, Error> {
         let calls = recorded_calls(self.options, evaluator.target(), evaluator.function_index())?;
         let mut inputs: Vec<Vec<u8>> = Vec::new();
         for input in calls.iter().filter_map(|call| recorded::input_of(evaluator.function(), call)) {
@@ -221,8 +234,6 @@ impl Campaign<'_> {
                 inputs.push(input);
             }
         }
-        let Some(fresh) = &mut self.fresh else { return Ok(inputs) };
-        inputs.retain(|input| matches!(fresh.run_fresh(input), FreshResult::Ended { fault: None, .. }));
         Ok(inputs)
     }
 
