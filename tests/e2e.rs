@@ -12,6 +12,8 @@ mod behind_pointers;
 mod boundary;
 #[path = "e2e/browser.rs"]
 mod browser;
+#[path = "e2e/callers.rs"]
+mod callers;
 #[path = "e2e/chaos.rs"]
 mod chaos;
 #[path = "e2e/closed_world.rs"]

@@ -5,6 +5,7 @@
 //! evaluation and starts another worker, which continues from the output directory.
 
 pub mod assembly;
+pub mod callers;
 pub mod cluster;
 pub mod corpus;
 mod messages;
@@ -18,5 +19,5 @@ pub mod watch;
 pub mod worker;
 pub mod worker_shm;
 
-pub use options::{Farm, Options, Proofs, RunOptions};
+pub use options::{CallerSearch, Farm, Options, Proofs, RunOptions};
 pub use supervisor::{Finished, run};

@@ -7,7 +7,7 @@ use penfuzz_prove::{self as prove, stated::StoredProofs};
 use penfuzz_report::Report;
 use penfuzz_system::process::{deadline, interrupts};
 
-use super::{Options, Proofs, RunOptions, run};
+use super::{CallerSearch, Options, Proofs, RunOptions, run};
 
 /// Time for the models of solvers: to run them, and to search from them.
 const TIME: Duration = Duration::from_secs(1);
@@ -51,6 +51,7 @@ pub fn try_inputs(
         hints,
         patience: None,
         proofs: Proofs::Off,
+        caller_search: CallerSearch::Never,
         check_tests: false,
         ..options.run.clone()
     };

@@ -87,6 +87,8 @@ pub struct RunOptions {
     pub patience: Option<Duration>,
     /// When solvers run on the branches that no input takes.
     pub proofs: Proofs,
+    /// When crashes are searched for through callers.
+    pub caller_search: CallerSearch,
     /// Compile and run the emitted tests at the end.
     pub check_tests: bool,
 }
@@ -115,9 +117,21 @@ impl Default for RunOptions {
             hints: Vec::new(),
             patience: None,
             proofs: Proofs::Off,
+            caller_search: CallerSearch::Never,
             check_tests: false,
         }
     }
+}
+
+/// When crashes that need a caller are searched for through one ([`crate::callers`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallerSearch {
+    /// Never.
+    Never,
+    /// At the end.
+    AtEnd,
+    /// This campaign is such a search: only its crashes matter. Tests are not simplified, and no header is tried.
+    ThisOne,
 }
 
 /// When solvers run on the branches that no input takes.

@@ -27,6 +27,9 @@ use super::{
 
 pub use super::signals::signal_name;
 
+/// The reason of a fault that depends on the addresses of arguments.
+pub const PLACEMENT: &str = "takes other branches if the data behind its pointer arguments is at another address";
+
 /// The kind of a fault, which selects the directory of the finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
@@ -222,8 +225,7 @@ impl FaultReader {
                 return format!("writes up to {} bytes above its stack frame: an array overflows", end.address);
             }
             guard::STOP_PLACEMENT => {
-                return "takes other branches if the data behind its pointer arguments is at another address"
-                    .to_owned();
+                return PLACEMENT.to_owned();
             }
             _ => {}
         }

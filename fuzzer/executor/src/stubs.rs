@@ -71,12 +71,17 @@ const CODE: usize = 32;
 
 /// Makes stub number `n` return the number in `slot` of `x`, or 0, and returns the address of the stub.
 pub fn address(n: usize, slot: Option<Slot>, x: &[u8]) -> usize {
-    let n = n.min(STUBS - 1);
     let bits = slot.map_or(0, |slot| match slot.kind {
         Kind::F32 | Kind::F64 => slot.get(x),
         // Sign-extended, because a caller may use the full register.
         kind => kind.to_integer(slot.get(x)).unwrap_or(0) as u64,
     });
+    returning(n, bits)
+}
+
+/// Makes stub number `n` return these bits, and returns the address of the stub.
+pub fn returning(n: usize, bits: u64) -> usize {
+    let n = n.min(STUBS - 1);
     // SAFETY: only this thread runs the target, which reads the value.
     unsafe { (&raw mut VALUES).cast::<u64>().add(n).write(bits) };
     penfuzz_stubs as *const () as usize + n * CODE

@@ -82,6 +82,7 @@ pub fn report() -> Report {
             in_test_program: None,
             grade: None,
             violates: Vec::new(),
+            callers: Vec::new(),
         }],
         hangs: Vec::new(),
         long: Vec::new(),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arg::Arg;
+use crate::{arg::Arg, c_text::decimals};
 
 /// How likely it is that a finding is a fault of the function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// It occurs through an entry point that takes any input: `main`, or a fuzzing harness.
+    /// It occurs through an entry point that takes any input (`main`, a fuzzing harness), or through a caller.
     Confirmed,
     /// The input violates no precondition that is known or likely.
     Plausible,
@@ -64,14 +64,71 @@ pub struct Finding {
     /// The likely preconditions that the input violates: `p != NULL`, `n <= length of p`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violates: Vec<String>,
+    /// The callers that could confirm the crash, because the function is static or the crash depends on the content of
+    /// an object. Unless it occurs through one of them, it violates a precondition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<Caller>,
+}
+
+/// A public function through which a program gets to the function under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Caller {
+    /// Its name in the source.
+    pub name: String,
+    /// Its name for the linker.
+    pub symbol: String,
+    /// The pointer to the object that it constructs for the function under test; `None` if it calls the function,
+    /// directly or through static functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constructs: Option<String>,
+    /// Whether the crash occurred in a search that started there; `None` if there was no time for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduces: Option<bool>,
+    /// The arguments with which the crash occurs; empty if it does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<Arg>,
+}
+
+/// The precondition that a crash violates if it occurs through none of these callers; `None` if there are no callers.
+#[must_use]
+pub fn made_by(callers: &[Caller]) -> Option<String> {
+    let names: Vec<&str> = callers.iter().map(|caller| caller.name.as_str()).collect();
+    let names = names.join(", ");
+    Some(match &callers.first()?.constructs {
+        Some(object) => format!("*{object} is made by {names}"),
+        None => format!("called by {names}"),
+    })
 }
 
 impl Finding {
+    /// Whether the only reason against the crash is that it is not known to occur through a caller.
+    #[must_use]
+    pub fn needs_caller(&self) -> bool {
+        made_by(&self.callers).is_some_and(|text| self.violates == [text])
+    }
+
+    /// The caller through which the crash occurs, if it is known.
+    #[must_use]
+    pub fn confirmed_by(&self) -> Option<&Caller> {
+        self.callers.iter().find(|caller| caller.reproduces == Some(true))
+    }
+
     /// Whether the finding is likely to be a fault of the function, not of its caller. Only such findings count for
     /// the exit status.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.grade.is_none_or(Grade::counts)
+    }
+
+    /// A remark for people: through which caller the crash occurs.
+    #[must_use]
+    pub fn confirmation(&self) -> Option<String> {
+        let Caller { name, constructs, args, .. } = self.confirmed_by()?;
+        let with = if args.is_empty() { String::new() } else { format!(" ({})", decimals(args)) };
+        Some(match constructs {
+            Some(object) => format!("confirmed: also if {name} makes *{object}{with}"),
+            None => format!("confirmed: also through {name}{with}"),
+        })
     }
 
     /// A remark for people if the crash did not occur in a fresh process or in the emitted tests; `None` if it did, or

@@ -91,8 +91,8 @@ fn list_relied_on(report: &Report, out: &mut String) {
 fn list_findings<'a>(title: &str, report: &Report, list: impl Iterator<Item = &'a Finding>, out: &mut String) {
     for finding in list {
         let _ = writeln!(out, "\n{title}  {} in {}", finding.reason, finding.place);
-        if let Some(why) = finding.dependence() {
-            let _ = writeln!(out, "       {why}");
+        for remark in finding.dependence().map(str::to_owned).into_iter().chain(finding.confirmation()) {
+            let _ = writeln!(out, "       {remark}");
         }
         let _ = writeln!(out, "       {};", call(report, &finding.args));
         let _ = writeln!(out, "       {}  ({})", decimals(&finding.args), finding.file);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::builder::PossibleValuesParser;
-use penfuzz_campaign::{self as campaign, Farm, Finished, Options, Proofs, RunOptions, watch::Monitor};
+use penfuzz_campaign::{self as campaign, CallerSearch, Farm, Finished, Options, Proofs, RunOptions, watch::Monitor};
 use penfuzz_directory::{
     output::{manifest::Settings, reports::update},
     test_check,
@@ -196,6 +196,7 @@ impl Args {
             quiet: self.quiet,
             farm: self.farm.to_options(),
             proofs: self.proofs.to_options(goals),
+            caller_search: CallerSearch::AtEnd,
             check_tests: !self.no_check_tests,
             ..RunOptions::default()
         })

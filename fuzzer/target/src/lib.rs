@@ -11,6 +11,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod callers;
 pub mod hash;
 pub mod inputs;
 pub mod program;

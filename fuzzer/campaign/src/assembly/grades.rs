@@ -1,6 +1,6 @@
 //! The grades of crashes: whether the function is likely to be at fault, or its caller.
 
-use penfuzz_report::{Finding, Grade, Report, sources::Sources};
+use penfuzz_report::{Finding, Grade, Report, finding, sources::Sources};
 use penfuzz_target::program::Function;
 
 /// Grades the crashes by the likely preconditions that their inputs violate.
@@ -16,12 +16,16 @@ pub(super) fn grade(function: &Function, report: &mut Report) {
         report.crashes.iter().map(&mut violated).collect()
     };
     for (crash, violates) in report.crashes.iter_mut().zip(violated) {
-        crash.grade = Some(match violates.is_empty() {
+        crash.violates = violates;
+        let is_confirmed = takes_any_input || crash.confirmed_by().is_some();
+        if crash.violates.is_empty() && !is_confirmed {
+            crash.violates.extend(finding::made_by(&crash.callers));
+        }
+        crash.grade = Some(match crash.violates.is_empty() {
             false => Grade::ViolatesPrecondition,
-            true if takes_any_input => Grade::Confirmed,
+            true if is_confirmed => Grade::Confirmed,
             true => Grade::Plausible,
         });
-        crash.violates = violates;
     }
 }
 

@@ -47,7 +47,10 @@ use self::{
     operands::met,
     texts::{kind_text, outcome_texts, unit_text},
 };
-use super::{options::Options, worker_shm::StopReason};
+use super::{
+    options::{CallerSearch, Options},
+    worker_shm::StopReason,
+};
 
 /// Time limit for shrinking at the end of a campaign; inputs that are not shrunk by then stay as they are. The unit
 /// limits of [`penfuzz_directory::shrink`] normally end shrinking long before.
@@ -92,6 +95,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     evaluator.fill_locals();
     let mut kept = rerun(evaluator, from);
     let wanted = criteria::keep_wanted(evaluator.target(), from, &mut kept);
+    if from.options.run.caller_search == CallerSearch::ThisOne {
+        kept.truncate(TESTS_BESIDE_CRASHES);
+    }
     let finds = finds(evaluator, from, kept, wanted);
     let time = time_for_shrinking(from);
     let mut shrunk = if from.only_fresh { shrink::unchanged(&finds) } else { shrinker.shrink(evaluator, &finds, time) };
@@ -118,6 +124,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         BuildRecord { compilations: from.options.compilations.clone(), libs: from.options.settings.libs.clone() };
     let made_of = made_of.for_tests(&from.options.settings.linked, &from.options.settings.sources);
     let signature = signature(&function);
+    let target = Rc::clone(evaluator.target());
+    let indexed = (&*target, evaluator.function_index());
     let mut report = Report {
         schema: report::SCHEMA,
         origin: Some(origin::now()),
@@ -148,8 +156,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         sites,
         test_program: None,
         tests,
-        crashes: findings::of_kind(from, &function, FaultKind::Crash, &shrunk, &claims),
-        hangs: findings::of_kind(from, &function, FaultKind::Hang, &shrunk, &claims),
+        crashes: findings::of_kind(from, indexed, FaultKind::Crash, &shrunk, &claims),
+        hangs: findings::of_kind(from, indexed, FaultKind::Hang, &shrunk, &claims),
         long: findings::long_inputs(from, &function),
         unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
         not_followed: limits::not_followed(evaluator.target(), from.scope.kind),
@@ -180,6 +188,9 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     report.test_program = Some(penfuzz_testgen::commands(&report));
     report
 }
+
+/// Number of inputs that return and remain if only crashes matter: their objects show on what a crash depends.
+const TESTS_BESIDE_CRASHES: usize = 8;
 
 /// Time before the deadline in which each test is evaluated less often.
 const LITTLE_TIME: Duration = Duration::from_millis(500);
@@ -312,7 +323,7 @@ fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec
     let faults = from.saved.faults.iter().filter(|(_, f)| can_shrink(f)).filter_map(|(file, fault)| {
         let bytes = from.fault_inputs.get(file)?.clone();
         let (file, reason) = (file.clone(), fault.reason.clone());
-        Some(Failing { file, bytes, key: fault.key, reason, violates: Vec::new(), from_malloc: Vec::new() })
+        Some(Failing { file, bytes, key: fault.key, reason, ..Failing::default() })
     });
     Finds { kept, goals, closest: closest.collect(), faults: faults.collect(), uncovered }
 }

@@ -9,19 +9,24 @@ use std::{
 
 use exporters::Exporters;
 use farm_processes::FarmProcesses;
-use penfuzz_directory::{output::reports, rendering::header, test_check};
+use penfuzz_directory::{
+    output::{manifest, reports},
+    rendering::header,
+    test_check,
+};
 use penfuzz_error::Error;
 use penfuzz_executor::sandbox::Allow;
 use penfuzz_prove as prove;
-use penfuzz_report::{Report, json};
+use penfuzz_report::{Report, finding::Finding, json};
 use penfuzz_system::process::{
     interrupts::{self, SecondCtrlC},
     wait,
 };
 
 use super::{
+    callers,
     cluster::{self, Role},
-    options::Options,
+    options::{CallerSearch, Options},
     supervisor::{
         client::{Client, Event},
         display::Display,
@@ -139,7 +144,7 @@ impl<'a> Supervisor<'a> {
             client.start(&self.options, self.begun)?;
         }
         let dir = self.run_clients()?;
-        let mut report = read_report(&dir)?;
+        let mut report = self.read_report(&dir)?;
         while core::mem::take(&mut self.is_stuck) {
             if self.stop != StopReason::None {
                 // The worker has written the report before it was to end.
@@ -149,9 +154,10 @@ impl<'a> Supervisor<'a> {
             }
             self.run_solvers_and_resume(&dir, report)?;
             self.run_clients()?;
-            report = read_report(&dir)?;
+            report = self.read_report(&dir)?;
         }
         let proofs = self.prove(&dir, &mut report);
+        self.ask_callers(&dir, &mut report)?;
         self.check_tests(&dir, &mut report)?;
         Ok(Finished { report, dir, proofs })
     }
@@ -197,7 +203,7 @@ impl<'a> Supervisor<'a> {
     /// Falls back to the last report that was written while the campaign ran, if no process can write another one
     /// because of `error`.
     fn last_report_on_disk(&mut self, dir: PathBuf, error: Error) -> Result<PathBuf, Error> {
-        let Ok(mut report) = read_report(&dir) else { return Err(error) };
+        let Ok(mut report) = self.read_report(&dir) else { return Err(error) };
         self.stop.name().clone_into(&mut report.stop_reason);
         if reports::write_all(&dir, &report).is_err() {
             return Err(error);
@@ -269,7 +275,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         let searched = self.search_time();
-        if self.options.run.search_limit().is_some_and(|t| searched >= t) {
+        if self.search_limit().is_some_and(|t| searched >= t) {
             self.stop_all(StopReason::MaxTime);
         }
         if interrupts::requested() {
@@ -280,6 +286,14 @@ impl<'a> Supervisor<'a> {
         if self.farm.is_some() && self.options.run.max_evals.is_some_and(|most| made >= most) {
             self.stop_all(StopReason::MaxEvals);
         }
+    }
+
+    /// How long the clients search at most.
+    fn search_limit(&self) -> Option<Duration> {
+        let limit = self.options.run.search_limit()?;
+        let has_crashed = self.clients.iter().any(|c| c.shm().crashes.load(Ordering::Relaxed) > 0);
+        let asks = self.options.run.caller_search == CallerSearch::AtEnd && has_crashed;
+        Some(if asks { limit.saturating_sub(callers::reserved(limit)) } else { limit })
     }
 
     /// Time since the first client began to search, with the pauses for solvers. Loading a target and evaluating the
@@ -311,6 +325,33 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// The report that a worker has written, with the header of the function.
+    fn read_report(&self, dir: &Path) -> Result<Report, Error> {
+        let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
+        if self.options.run.caller_search == CallerSearch::ThisOne {
+            return Ok(report);
+        }
+        reports::update(dir, &mut report, |report| {
+            header::complete(report);
+            Ok(())
+        })?;
+        Ok(report)
+    }
+
+    /// Searches for crashes through callers, unless the user has interrupted the campaign.
+    fn ask_callers(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
+        if self.options.run.caller_search != CallerSearch::AtEnd
+            || interrupts::requested()
+            || !report.crashes.iter().any(Finding::needs_caller)
+        {
+            return Ok(());
+        }
+        self.display.enter(Phase::Report);
+        let symbol = manifest::read(dir)?.symbol;
+        let options = &*self.options;
+        reports::update(dir, report, |report| callers::search(options, &symbol, report))
+    }
+
     /// Compiles and runs the emitted tests, unless the user has interrupted the campaign.
     fn check_tests(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
         if !self.options.run.check_tests || interrupts::requested() {
@@ -338,15 +379,6 @@ impl<'a> Supervisor<'a> {
         }
         self.exporters.end();
     }
-}
-
-fn read_report(dir: &Path) -> Result<Report, Error> {
-    let mut report = json::read(&dir.join(json::FILE)).map_err(Error::from_source)?;
-    reports::update(dir, &mut report, |report| {
-        header::complete(report);
-        Ok(())
-    })?;
-    Ok(report)
 }
 
 /// Creates the clients of a farm.

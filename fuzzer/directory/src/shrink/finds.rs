@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::cover::Kept;
+use super::{cover::Kept, objects::FilledObject};
 
 /// The inputs to shrink.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct Closest {
 }
 
 /// An input that crashes or hangs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failing {
     /// Its file, relative to the output directory.
     pub file: String,
@@ -44,9 +44,15 @@ pub struct Failing {
     pub key: u64,
     /// What happened, for messages.
     pub reason: String,
+    /// Whether experiments have looked for the preconditions that the input violates.
+    #[serde(default)]
+    pub is_examined: bool,
     /// The likely preconditions that the input violates.
     #[serde(default)]
     pub violates: Vec<String>,
+    /// The object on whose content the crash depends, although other functions construct such objects.
+    #[serde(default)]
+    pub depends_on: Option<FilledObject>,
     /// The variables that the function frees or reallocates before the fault, or tries to.
     #[serde(default)]
     pub from_malloc: Vec<String>,

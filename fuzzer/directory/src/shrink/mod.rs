@@ -7,8 +7,9 @@
 //! 3. Inputs that have become superfluous are dropped, so the set is minimal.
 //!
 //! Crashes and hangs are shrunk in the same way, as long as they fail at the same place and by the same covered
-//! branches, and experiments show which likely preconditions a crash violates (`violated.rs`). Also shrunk are the
-//! inputs that came closest to uncovered branches, as long as their distance stays the same.
+//! branches, and experiments show which likely preconditions a crash violates (`violated.rs`), and whether it depends
+//! on what objects contain (`objects.rs`). Also shrunk are the inputs that came closest to uncovered branches, as long
+//! as their distance stays the same.
 //!
 //! All this runs the target thousands of times, and each run may crash. So it happens in a [`child`] process. The
 //! search keeps nothing of it, neither counts nor the target's own state. If the child dies, the inputs that were not
@@ -19,6 +20,7 @@
 
 pub mod cover;
 mod finds;
+mod objects;
 mod violated;
 mod work;
 
@@ -34,6 +36,7 @@ use self::finds::{ChildMessage, Item};
 
 pub use self::{
     finds::{Closest, Failing, Finds, Shrunk},
+    objects::FilledObject,
     work::simpler,
 };
 

@@ -111,14 +111,16 @@ impl Experiments<'_> {
     }
 
     /// The pointer whose null is the cause, if it is null because the model has no room for the memory that it leads
-    /// to: with another address there, the same place faults at that address.
+    /// to, or because a callback returns it: with another address there, the same place faults at that address.
     fn limit_of_model(&mut self, model: &Model, x: &[u8]) -> Option<String> {
         self.evaluator.mark_limits(true);
         let crashes = self.crashes(x);
         self.evaluator.mark_limits(false);
         let (_, address) = self.evaluator.fault_signal().filter(|_| crashes)?;
         let (block, pointer) = self.evaluator.blocks()?.marked(address)?;
-        model.pointer_path(block, pointer).map(|path| format!("{path} != NULL"))
+        let is_callback = matches!(model.blocks[block].pointers[pointer].target, Target::Stub(_));
+        let path = model.pointer_path(block, pointer)?;
+        Some(if is_callback { format!("{path}() != NULL") } else { format!("{path} != NULL") })
     }
 
     /// The pointer to our memory that the last run has freed.

@@ -16,7 +16,7 @@ use penfuzz_mutators::{
 use super::{
     cover::Counts,
     finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
-    violated,
+    objects, violated,
 };
 use crate::rendering::memory::allocated;
 
@@ -201,7 +201,7 @@ impl Work<'_> {
         }
         let Finds { goals, uncovered, .. } = self.finds;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
-        let Failing { file, mut bytes, key, mut reason, violates, .. } = failing;
+        let Failing { mut bytes, key, mut reason, .. } = failing.clone();
         self.pad(&mut bytes);
         let mut taken = Vec::new();
         let ran = self.evaluator.run(&bytes);
@@ -224,7 +224,7 @@ impl Work<'_> {
                 reason = fault.reason;
             }
             let from_malloc = self.needs_malloc();
-            (self.send)(&ChildMessage::Fault(Failing { file, bytes, key, reason, violates, from_malloc }));
+            (self.send)(&ChildMessage::Fault(Failing { bytes, reason, from_malloc, ..failing }));
         }
     }
 
@@ -240,13 +240,17 @@ impl Work<'_> {
         failing.from_malloc = self.needs_malloc();
         let (violates, runs) = violated::preconditions(self.evaluator, &bytes, failing.key);
         self.units = self.units.saturating_sub(runs * FAULT);
-        let is_news = !violates.is_empty() || !failing.from_malloc.is_empty();
-        if !violates.is_empty() {
+        if violates.is_empty() {
+            let finds = self.finds;
+            let others: Vec<&[u8]> = finds.kept.iter().map(|kept| kept.bytes.as_slice()).collect();
+            let (depends_on, runs) = objects::filled_in(self.evaluator, &bytes, failing.key, &others);
+            self.units = self.units.saturating_sub(runs * FAULT);
+            failing.depends_on = depends_on;
+        } else {
             failing.violates = violates;
         }
-        if is_news {
-            (self.send)(&ChildMessage::Fault(failing.clone()));
-        }
+        failing.is_examined = true;
+        (self.send)(&ChildMessage::Fault(failing.clone()));
     }
 
     /// The variables that the last run has freed or reallocated, or tried to.

@@ -189,6 +189,9 @@ impl Blocks {
             for (n, p) in block.pointers.iter().enumerate().take_while(|(_, p)| p.at + size_of::<usize>() <= bytes) {
                 let address = match p.target {
                     Target::Null if self.marks_limits => mark(i, n),
+                    Target::Stub(s) if self.marks_limits && model.stubs[s].returns_pointer(&model.types) => {
+                        stubs::returning(s, mark(i, n) as u64)
+                    }
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].at,
                     Target::End(b) => self.places[b].at + self.places[b].size,

@@ -62,8 +62,9 @@ fn finding(report: &Report, finding: &Finding, rule: &str, root: &SourceRoot) ->
     // Frames of libraries have no line.
     let (file, line) =
         frames.map(String::as_str).find_map(place).unwrap_or((report.signature.file.as_str(), report.signature.line));
-    let depends = finding.dependence().map_or_else(String::new, |why| format!(" ({why})"));
-    let text = format!("{} in {}: {};{depends}", finding.reason, finding.place, call(report, &finding.args));
+    let remarks = finding.dependence().map(str::to_owned).into_iter().chain(finding.confirmation());
+    let remarks = remarks.map(|remark| format!(" ({remark})")).collect::<Vec<_>>().concat();
+    let text = format!("{} in {}: {};{remarks}", finding.reason, finding.place, call(report, &finding.args));
     let mut result = result(rule, &text, &location(root, file, line, 0, &report.function));
     result["properties"] = json!({ "input": finding.file, "arguments": decimals(&finding.args) });
     if let Some(grade) = finding.grade {

@@ -149,21 +149,47 @@ fn can_call(target: &Target, f: &Function, g: &Function, maker: ConstructionKind
     (g.frame_call().is_some() || g.call().is_some()) && g.parameters.iter().zip(&g.shapes()).enumerate().all(is_fine)
 }
 
-/// Finds the function of the target that constructs objects of this type for tests of `f`. Functions with a typical
-/// name come first, then those that are no base object constructors, then those with few parameters. `levels` is the
-/// maximum nesting of constructors for the parameters of constructors.
+/// Finds the function of the target that constructs objects of this type for tests of `f`, the first one by [`rank`].
+/// `levels` is the maximum nesting of constructors for the parameters of constructors.
 pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) -> Option<Constructor> {
     let candidate = |(function, g): (usize, &Function)| {
         let way = construction_kind(g, name, false)
             .filter(|_| is_visible(g, f) && !names::is_of_library(&g.name, &g.file))?;
         can_call(target, f, g, way, name, levels).then_some(Constructor { function, way })
     };
-    let rank = |m: &Constructor| {
-        let g = &target.functions[m.function];
-        (!has_constructor_name(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
-    };
     let all = candidates(target, name).iter().map(|i| (*i, &target.functions[*i])).filter_map(candidate);
-    all.min_by_key(rank)
+    all.min_by_key(|maker| rank(&target.functions[maker.function]))
+}
+
+/// All functions that construct objects of the type with this name, for callers of `f`: as [`find`], and also those
+/// that initialise memory and have a typical name. Static functions and those that take an object of the type to
+/// construct another one do not count, nor does `f` if it constructs such objects itself. Those that take text come
+/// first: what they parse can become any object.
+pub(crate) fn constructors_of(target: &Target, f: &Function, name: &CStr) -> Vec<usize> {
+    let kind = |g: &Function| construction_kind(g, name, has_constructor_name(g));
+    if kind(f).is_some_and(|way| way != ConstructionKind::Result) && has_constructor_name(f) {
+        return Vec::new();
+    }
+    let constructs = |i: &usize| {
+        let g = &target.functions[*i];
+        let is_callable = |way| can_call(target, f, g, way, name, 1);
+        let is_own = g.symbol != f.symbol && !names::is_of_library(&g.name, &g.file);
+        is_own && !g.is_static && kind(g).is_some_and(is_callable)
+    };
+    let mut all: Vec<usize> = candidates(target, name).iter().copied().filter(constructs).collect();
+    all.sort_by_cached_key(|i| (!takes_text(&target.functions[*i]), rank(&target.functions[*i])));
+    all
+}
+
+fn takes_text(g: &Function) -> bool {
+    let is_text = |record| pointee(record).is_some_and(|(to, _)| to.flags & type_flag::CHAR != 0);
+    g.shapes().iter().any(|shape| is_text(shape.record))
+}
+
+/// The order of constructors: those with a typical name first, then those that are no base object constructors, then
+/// those with few parameters.
+fn rank(g: &Function) -> (bool, bool, usize, String) {
+    (!has_constructor_name(g), is_base_constructor(g), g.parameters.len(), g.name.clone())
 }
 
 /// Indices of the functions whose results or parameters lead to a type of this name.

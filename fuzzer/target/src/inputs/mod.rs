@@ -50,6 +50,7 @@ pub(crate) mod voids;
 
 pub use calls::{build, is_of_globals};
 pub use constraints::{ArgConstraint, ArgConstraints, apply_constraints};
+pub(crate) use constructors::constructors_of;
 pub use constructors::{Calls, MOST_CALLS, initialisers, set_calls};
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;

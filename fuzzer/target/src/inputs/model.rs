@@ -39,6 +39,18 @@ pub enum Form {
     F128,
 }
 
+impl Form {
+    /// Size of the number in an input, in bytes.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::F80 | Self::F128 => 8,
+            Self::Extended => extended::SIZE,
+        }
+    }
+}
+
 /// A number that is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Converted {
@@ -243,6 +255,14 @@ pub struct Stub {
     pub result: TypeId,
     /// The number that the function returns; `None` for nothing or 0.
     pub slot: Option<Slot>,
+}
+
+impl Stub {
+    /// Whether the function returns a pointer, which is null.
+    #[must_use]
+    pub fn returns_pointer(&self, types: &Types) -> bool {
+        self.slot.is_none() && matches!(types[self.result].form, super::types::Form::Pointer(_))
+    }
 }
 
 /// A function of the environment whose results are numbers of an input.
