@@ -44,6 +44,7 @@
 #include "sites/plan.cc"
 #include "sites/straighten.cc"
 #include "tables/agreement.cc"
+#include "tables/buffers.cc"
 #include "tables/extents.cc"
 #include "tables/reads.cc"
 #include "tables/references.cc"
@@ -131,6 +132,8 @@ public:
     for (FunctionPlan &Plan : Plans)
       for (Argument &A : Plan.F->args())
         if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
+    for (FunctionPlan &Plan : Plans) Plan.Buffers = bufferPairsOf(*Plan.F);
+    passBufferPairs(Plans);
     smt::writeProofs(Plans);
     Used.push_back(smt::noteWorld(M));
     for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);

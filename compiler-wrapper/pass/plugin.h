@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace pen {
@@ -129,6 +130,28 @@ struct Casts {
   std::vector<MemberCast> Members;
 };
 
+// A pointer that is compared as a place in a buffer (buffers.cc): a parameter, the pointer that a parameter points to,
+// or a member of a structure.
+struct BufferSide {
+  enum Kind { Parameter, Behind, Member } K = Parameter;
+  int Argument = -1; // the argument of the IR, or that from which the member is reached; -1 if it is unknown
+  std::string Of;    // of a member: the name of the structure
+  uint64_t At = 0;   // of a member: its offset in bytes
+
+  auto key() const { return std::tie(K, Argument, Of, At); }
+};
+
+// Two pointers into one buffer. Order: above 0 if the first is the lower one, below 0 if it is the higher one.
+// IsStrict: some comparison tells the higher one from the last element. IsInclusive: some comparison does not. IsLimit:
+// the function does not access memory through the higher one, and does not change it. IsWeak: see buffers.cc.
+struct BufferPair {
+  BufferSide First, Second;
+  int Order = 0;
+  bool IsStrict = false, IsInclusive = false, IsLimit = false, IsWeak = false;
+
+  const BufferSide &higher() const { return Order < 0 ? First : Second; }
+};
+
 // The facts about a function that are collected before it is instrumented.
 struct FunctionPlan {
   llvm::Function *F = nullptr;
@@ -146,6 +169,7 @@ struct FunctionPlan {
   std::map<unsigned, Extent> Extents;   // likewise
   std::vector<std::string> Tokens; // tokens.cc
   Casts Pointees;
+  std::vector<BufferPair> Buffers;
   std::vector<Decision> Decisions;
   unsigned ActionBytes = 0;
 };
@@ -427,6 +451,8 @@ unsigned typeBytes(const llvm::DIType *T);
 bool isPassedByReference(const llvm::DIType *T);
 bool isAggregate(const llvm::DIType *T);
 std::vector<unsigned> nullComparisonsOf(Context &X, llvm::Function &F);
+// The name of a structure as LLVM has it, without "struct.".
+std::string structureName(const llvm::DIType *T);
 // The namespaces and classes around a type or a variable: "ns::".
 std::string scopeOf(const llvm::DIScope *S);
 
@@ -442,6 +468,13 @@ void noteVariableUses(llvm::Function &F, References &All);
 void findCasts(Context &X, llvm::MutableArrayRef<FunctionPlan> Plans);
 bool isVoidPointer(const llvm::DIType *T);
 std::vector<llvm::Constant *> castRecords(Context &X, const Casts &Found, const Signature &S);
+
+// buffers.cc: bufferPairsOf: pointers that F compares as places in one buffer. passBufferPairs adds the pairs of
+// callees to the functions that call them. Both run before any function is instrumented. bufferRecords emits the
+// struct pen_buffer_pair records of a function.
+std::vector<BufferPair> bufferPairsOf(llvm::Function &F);
+void passBufferPairs(llvm::MutableArrayRef<FunctionPlan> Plans);
+std::vector<llvm::Constant *> bufferRecords(Context &X, llvm::ArrayRef<BufferPair> Pairs, const Signature &S);
 
 // extents.cc: how many bytes after its pointer arguments the loops of F access. Runs once locals are in registers and
 // before F is instrumented.

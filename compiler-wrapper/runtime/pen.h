@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define PEN_ABI_VERSION 15u
+#define PEN_ABI_VERSION 16u
 
 /* The bits of an action byte. There is one byte per branch. The fuzzer writes it, the hook reads it.
  *
@@ -531,6 +531,25 @@ struct pen_cast {
   uint64_t at;               /* bytes from the start of the structure, or the number of the parameter, from 0 */
 };
 
+enum pen_buffer_flag {
+  PEN_BUFFER_INCLUSIVE = 1, /* the second pointer may be that to the last element, and not behind it */
+  PEN_BUFFER_LIMIT = 2,     /* the function accesses no memory through the second pointer, and does not change it */
+  PEN_BUFFER_WEAK = 4       /* they are only compared for equality: this counts if another pair has one of them */
+};
+
+/* Two pointers that the code of a function compares as places in one buffer, the one with the lower address first. */
+struct pen_buffer_pair {
+  const char *first_of;      /* the structure that the pointer is a member of, as LLVM names it: "ns::color"; "": the
+                                pointer lies where the parameter points to; null: it is the parameter itself */
+  const char *second_of;
+  uint64_t first_at;         /* of a member: bytes from the start of its structure */
+  uint64_t second_at;
+  uint32_t first_parameter;  /* the parameter, or that from which the member is reached, from 1; 0: unknown */
+  uint32_t second_parameter;
+  uint32_t votes;            /* how clearly comparisons show the order; 0: they do not */
+  uint32_t flags;            /* bits of enum pen_buffer_flag */
+};
+
 /* One per defined function, in section "pen_functions". */
 struct pen_function {
   const char *name;   /* as in the source */
@@ -558,6 +577,7 @@ struct pen_function {
   const struct pen_references *references; /* one */
   const struct pen_type *result_shape;
   const struct pen_cast *casts;  /* n_casts: the types of `void *` parameters and members */
+  const struct pen_buffer_pair *buffers; /* n_buffers: pointers into one buffer */
   uint32_t n_params;
   uint32_t n_sites;
   uint32_t n_floats;
@@ -572,6 +592,8 @@ struct pen_function {
   uint32_t frame_size;     /* bytes, a multiple of PEN_CELL_BYTES, with the result */
   uint32_t result_frame;   /* of a result that is a structure; else 0 */
   uint32_t n_casts;
+  uint32_t n_buffers;
+  uint32_t unused;
 };
 
 /* The progress of an evaluation of a decision. */

@@ -372,3 +372,37 @@ fn commands_that_cannot_be_recorded() {
     let listed = dir.files("penfuzz-recorded");
     assert_eq!(listed.keys().collect::<Vec<_>>(), ["f.calls", "preconditions.txt"]);
 }
+
+const KEYWORD: &str = "#include \"keyword.h\"
+int keyword(const struct parser *p)
+{
+  unsigned h = 2166136261u;
+  if (p->end - p->cur < 6 || p->cur == p->start) return 0;
+  for (int i = 0; i < 6; i++) h = (h ^ (unsigned char)p->cur[i]) * 16777619u;
+  return h == 2480955249u ? 2 : 3;
+}
+";
+const KEYWORD_HEADER: &str = "struct parser { const char *start, *cur, *end; };
+int keyword(const struct parser *p);
+";
+const KEYWORD_USER: &str = "#include <stdio.h>
+#include <string.h>
+#include \"keyword.h\"
+int main(void)
+{
+  char text[] = \"let switch(x);\";
+  struct parser p = {text, text + 4, text + strlen(text)};
+  printf(\"%d\\n\", keyword(&p));
+  return 0;
+}
+";
+
+/// The input has the distances of the recorded addresses.
+#[test]
+fn a_campaign_starts_with_a_recorded_cursor() {
+    let dir = Dir::new();
+    dir.file("keyword.h", KEYWORD_HEADER);
+    linked(&dir, "-O1", &[("keyword.c", KEYWORD), ("user.c", KEYWORD_USER)]);
+    recorded(&dir, "./t");
+    only_with_calls(&dir, "keyword.c", "keyword", "20000");
+}

@@ -31,11 +31,11 @@ pub use memory::{Block, FILL_VALUES, Fill, block_use};
 pub use stream::Stream;
 pub use switch::{Case, Near, Switch};
 pub use token::Token;
-pub use types::{Cast, Member, Param, Passed, Type, type_flag, type_kind};
+pub use types::{BufferPair, Cast, Member, Param, Passed, Type, buffer_flag, type_flag, type_kind};
 pub use variable::{References, Variable, variable_flag, variable_use};
 
 /// The version of the ABI that this module describes.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// The symbol that a target file exports for the fuzzer. It names the [`Tables`].
 pub const TABLES_SYMBOL: &std::ffi::CStr = c"__pen_tables";
@@ -310,6 +310,8 @@ pub struct Function {
     pub result_shape: *const Type,
     /// `n_casts` entries.
     pub casts: *const Cast,
+    /// `n_buffers` entries.
+    pub buffers: *const BufferPair,
     /// Length of `params`.
     pub n_params: u32,
     /// Length of `sites`.
@@ -338,6 +340,10 @@ pub struct Function {
     pub result_frame: u32,
     /// Length of `casts`.
     pub n_casts: u32,
+    /// Length of `buffers`.
+    pub n_buffers: u32,
+    /// Padding.
+    pub unused: u32,
 }
 
 /// The mutable state, one per target file.

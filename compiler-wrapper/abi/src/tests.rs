@@ -59,12 +59,16 @@ fn structures(layout: &mut Layout) {
         "params" params "sites" sites
         "entry" entry "floats" floats "integers" integers "tokens" tokens "result_type" result_type
         "references" references
-        "result_shape" result_shape "casts" casts "n_params" n_params
+        "result_shape" result_shape "casts" casts "buffers" buffers "n_params" n_params
         "n_sites" n_sites "n_floats" n_floats "n_integers" n_integers "n_tokens" n_tokens "result_kind" result_kind
         "input_size" input_size "line" line "is_static" is_static "output_size" output_size
         "is_constructor" is_constructor
-        "frame_size" frame_size "result_frame" result_frame "n_casts" n_casts);
+        "frame_size" frame_size "result_frame" result_frame "n_casts" n_casts
+        "n_buffers" n_buffers "unused" unused);
     structure!(layout, "pen_cast", Cast, "of" of "to" to "at" at);
+    structure!(layout, "pen_buffer_pair", BufferPair,
+        "first_of" first_of "second_of" second_of "first_at" first_at "second_at" second_at
+        "first_parameter" first_parameter "second_parameter" second_parameter "votes" votes "flags" flags);
     structure!(layout, "pen_token", Token, "bytes" bytes "length" length "unused" unused);
     structure!(layout, "pen_references", References,
         "functions" functions "function_names" function_names "variables" variables "variable_names" variable_names
@@ -102,6 +106,9 @@ fn structures(layout: &mut Layout) {
 fn constants(layout: &mut Layout) {
     for (c, rust) in [
         ("PEN_ABI_VERSION", VERSION),
+        ("PEN_BUFFER_INCLUSIVE", buffer_flag::INCLUSIVE),
+        ("PEN_BUFFER_LIMIT", buffer_flag::LIMIT),
+        ("PEN_BUFFER_WEAK", buffer_flag::WEAK),
         ("PEN_BLOCK_FIXED", block_use::FIXED as u32),
         ("PEN_BLOCK_HEAP", block_use::HEAP as u32),
         ("PEN_BLOCK_FREED", block_use::FREED as u32),

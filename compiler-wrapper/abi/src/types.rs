@@ -159,3 +159,36 @@ pub struct Cast {
     /// Offset in the structure in bytes, or the index of the parameter, from 0.
     pub at: u64,
 }
+
+/// Bits of [`BufferPair::flags`].
+pub mod buffer_flag {
+    /// The second pointer may be that to the last element, and not after it.
+    pub const INCLUSIVE: u32 = 1;
+    /// The function accesses no memory through the second pointer, and does not change it.
+    pub const LIMIT: u32 = 2;
+    /// The pointers are only compared for equality: this counts if another pair has one of them.
+    pub const WEAK: u32 = 4;
+}
+
+/// Two pointers that the code of a function compares as places in one buffer, the one with the lower address first.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct BufferPair {
+    /// The structure that the first pointer is a member of, as LLVM names it (`ns::color`); empty if the pointer lies
+    /// where the parameter points to; null if it is the parameter itself.
+    pub first_of: *const c_char,
+    /// The same of the second pointer.
+    pub second_of: *const c_char,
+    /// Of a member: bytes from the start of its structure.
+    pub first_at: u64,
+    /// The same of the second pointer.
+    pub second_at: u64,
+    /// The parameter, or the one from which the member is reached, from 1; 0 if it is unknown.
+    pub first_parameter: u32,
+    /// The same of the second pointer.
+    pub second_parameter: u32,
+    /// How clearly comparisons show the order; 0 if they do not.
+    pub votes: u32,
+    /// Bits of [`buffer_flag`].
+    pub flags: u32,
+}

@@ -278,6 +278,7 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
   Signature S = signatureOf(F, Plan.ParameterNames);
   notePointers(F, Plan, S);
   std::vector<Constant *> Casts = castRecords(X, Plan.Pointees, S);
+  std::vector<Constant *> Buffers = bufferRecords(X, Plan.Buffers, S);
   std::string File = SP ? pathOf(SP->getFile()) : X.M.getSourceFileName();
   StringRef Name = SP && !SP->getName().empty() ? SP->getName() : F.getName();
   return Record(
@@ -292,14 +293,16 @@ static auto functionRecord(Context &X, const FunctionPlan &Plan, Constant *Sites
       FIELD(pen_function, references, makeReferences(X, Plan.Uses, FT)),
       FIELD(pen_function, result_shape,
             S.ResultIsAggregate || S.ResultIsPointer ? typeRecordOf(X, S.DeclaredResult) : X.null()),
-      FIELD(pen_function, casts, X.array(Casts)), FIELD(pen_function, n_params, S.Parameters.size()),
+      FIELD(pen_function, casts, X.array(Casts)), FIELD(pen_function, buffers, X.array(Buffers)),
+      FIELD(pen_function, n_params, S.Parameters.size()),
       FIELD(pen_function, n_sites, Plan.Sites.size()), FIELD(pen_function, n_floats, Plan.Floats.size()),
       FIELD(pen_function, n_integers, Plan.Integers.size()), FIELD(pen_function, n_tokens, Plan.Tokens.size()),
       FIELD(pen_function, result_kind, S.ResultKind), FIELD(pen_function, input_size, S.InputSize),
       FIELD(pen_function, line, SP ? SP->getLine() : 0), FIELD(pen_function, is_static, F.hasLocalLinkage()),
       FIELD(pen_function, output_size, S.OutputSize), FIELD(pen_function, is_constructor, isConstructor(F)),
       FIELD(pen_function, frame_size, S.FrameSize), FIELD(pen_function, result_frame, S.ResultFrame),
-      FIELD(pen_function, n_casts, Casts.size()));
+      FIELD(pen_function, n_casts, Casts.size()), FIELD(pen_function, n_buffers, Buffers.size()),
+      FIELD(pen_function, unused, 0));
 }
 
 using FunctionRecord =

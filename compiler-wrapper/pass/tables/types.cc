@@ -270,6 +270,13 @@ Constant *typeRecordOf(Context &X, const DIType *T) {
   return G;
 }
 
+std::string structureName(const DIType *T) {
+  Bare B = bareOf(T);
+  auto *Composite = dyn_cast_or_null<DICompositeType>(B.Type);
+  if (!Composite) return "";
+  return Composite->getName().empty() ? B.Typedef.str() : scopeOf(Composite->getScope()) + Composite->getName().str();
+}
+
 unsigned typeBytes(const DIType *T) {
   Bare B = bareOf(T);
   if (isa_and_nonnull<DIDerivedType>(B.Type)) return 8;

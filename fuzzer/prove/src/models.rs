@@ -172,6 +172,8 @@ impl<'a> Form<'a> {
 fn block_at<'a>(decoding: &'a Decoding, memory: &Memory, at: usize) -> Option<&'a Memory> {
     match memory.pointers.iter().find(|p| p.at == at)?.target {
         Target::Block(number) => decoding.blocks.get(number),
+        // The number of the element is 0 in the input of a model.
+        Target::Within(place) if !place.is_end => decoding.blocks.get(place.block),
         _ => None,
     }
 }

@@ -207,7 +207,11 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
     let mut out = format!("    {aligned} unsigned char {name}[{size}] = {{{items}}}; /* {shown} */\n");
     for (at, expression) in &memory.addresses {
         let to = initializer(expression);
-        let cast = if to.starts_with('(') { to.to_owned() } else { format!("(void *){to}") };
+        let cast = match to.starts_with('(') {
+            true => to.to_owned(),
+            false if to.contains(' ') => format!("(void *)({to})"),
+            false => format!("(void *){to}"),
+        };
         let _ = writeln!(out, "    {{ void *to = {cast}; __builtin_memcpy({name} + {at}, &to, sizeof to); }}");
     }
     if has_types(report) && is_cxx_program(report) {
@@ -250,7 +254,9 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
         return format!("{}{expression}", if is_array { "(void *)" } else { "" });
     }
     let is_one = declared_as != DeclaredAs::Bytes && memory.elements.is_none();
-    let name = format!("{}{}", if is_one { "&" } else { "" }, identifier(&memory.name));
+    // The number of an element in a buffer: " + 3".
+    let element = &expression[variable_of(expression).len()..];
+    let name = format!("{}{}{element}", if is_one { "&" } else { "" }, identifier(&memory.name));
     let type_name = comment(&memory.type_name);
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
         (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
@@ -294,9 +300,14 @@ fn is_constructor(name: &str) -> bool {
     name.rsplit_once("::").is_some_and(|(scope, own)| class(scope) == class(own) && !own.is_empty())
 }
 
+/// The part of an address before the number of an element: `in1_p` of `in1_p + 3`.
+fn variable_of(address: &str) -> &str {
+    address.split_once(" + ").map_or(address, |(variable, _)| variable)
+}
+
 /// The variable that an argument points to. An earlier call of a sequence may have declared it.
 fn declared<'a>(arg: &'a Arg, all: &'a [Arg]) -> Option<&'a Memory> {
-    let name = arg.hex.trim_start_matches('&');
+    let name = variable_of(&arg.hex).trim_start_matches('&');
     let earlier = || all.iter().flat_map(|a| &a.memory).find(|m| m.name == name);
     arg.memory.last().or_else(earlier)
 }

@@ -2,6 +2,7 @@
 //! constraints that the user declares.
 
 mod assumed;
+mod buffers;
 mod calls;
 mod globals;
 mod heap;

@@ -104,8 +104,15 @@ impl Experiments<'_> {
     /// Null pointers without which the crash disappears.
     fn nulls(&mut self, model: &Model, x: &[u8]) -> Vec<String> {
         let is_null = |slot: Slot| slot.get(x) != 0;
-        let pointers = model.blocks.iter().flat_map(|block| &block.pointers);
-        let nulls = pointers.filter_map(|p| Some((p.null.filter(|slot| is_null(*slot))?, path(model, p.target)?)));
+        let pointers = model
+            .blocks
+            .iter()
+            .enumerate()
+            .flat_map(|(b, block)| block.pointers.iter().enumerate().map(move |(i, p)| (p, (b, i))));
+        let nulls = pointers.filter_map(|(p, (block, i))| {
+            let slot = p.null.filter(|slot| is_null(*slot))?;
+            Some((slot, path(model, p.target).or_else(|| model.pointer_path(block, i))?))
+        });
         let changed = |slot: Slot| with(x, slot, 0);
         nulls.filter(|(slot, _)| !self.crashes(&changed(*slot))).map(|(_, path)| format!("{path} != NULL")).collect()
     }

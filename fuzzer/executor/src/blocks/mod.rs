@@ -195,6 +195,10 @@ impl Blocks {
                     _ if model.is_null(p, x) => 0,
                     Target::Block(b) => self.places[b].at,
                     Target::End(b) => self.places[b].at + self.places[b].size,
+                    Target::Within(to) => {
+                        let (place, stride) = (self.places[to.block], model.blocks[to.block].stride);
+                        place.at + stride * model.element(&to, x, place.size / stride)
+                    }
                     Target::Count(b) => self.count(b),
                     Target::Own(at) => first + at,
                     Target::Stub(s) => stubs::address(s, model.stubs[s].slot, x),

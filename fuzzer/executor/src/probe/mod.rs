@@ -110,7 +110,7 @@ fn is_needed(f: &Function, model: &Model, sizes: &Sizes) -> bool {
         let was_probed = sizes.get(&any_index(&b.path)).is_some_and(|s| s.origin != Origin::Assumed);
         // The end of a declared array must be the end of its memory.
         let is_declared = b.capacity > 1 && b.origin.is_sure();
-        let fits = b.bytes() <= CELL && !b.is_string && b.rule == Rule::Full;
+        let fits = b.bytes() <= CELL && !b.is_string && !b.is_shared && b.rule == Rule::Full;
         b.pointers.is_empty()
             && b.origin != Origin::Given
             && !is_declared
@@ -213,12 +213,12 @@ impl Probing {
 
 /// Whether the length of a block may depend on an integer.
 const fn has_length(block: &Block) -> bool {
-    block.capacity > 1 && !block.is_string && !block.origin.is_sure()
+    block.capacity > 1 && !block.is_string && !block.is_shared && !block.origin.is_sure()
 }
 
 /// Whether the length may come from a loop. This includes blocks for which no call showed that they are arrays.
 const fn may_have_loop(block: &Block) -> bool {
-    !block.is_string && !block.origin.is_sure()
+    !block.is_string && !block.is_shared && !block.origin.is_sure()
 }
 
 fn size_of(block: &Block) -> Size {
@@ -282,7 +282,8 @@ fn first_out_of_bounds(calls: &mut Calls) -> Option<(String, Size)> {
         }
         let most = (LARGEST / block.stride).max(1);
         let Some(index) = usize::try_from(at).ok().map(|at| at / block.stride).filter(|n| *n < most) else { continue };
-        if i == 0 || index < block.capacity || block.origin.is_sure() {
+        // An access after the limit of a buffer shows nothing about its size.
+        if i == 0 || index < block.capacity || block.origin.is_sure() || block.is_shared {
             continue;
         }
         let capacity = (index + 1).max(block.capacity * 2).min(most);

@@ -8,7 +8,7 @@ use penfuzz_report::{
     Report,
     c_text::{comment, is_cxx, string},
 };
-use penfuzz_target::inputs::{Decoding, Form, Memory, Target};
+use penfuzz_target::inputs::{Decoding, Form, Memory, Pointer, Target};
 
 /// The part of the decoder that is the same for all functions.
 const DECODE: &str = include_str!("decode.c");
@@ -39,6 +39,10 @@ pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static
     let signature = &report.signature;
     if decoding.is_partial {
         return Err("the harness of other fuzzers has no sequences of calls, programs and files");
+    }
+    let is_within = |p: &Pointer| matches!(p.target, Target::Within(_));
+    if decoding.blocks.iter().flat_map(|b| &b.pointers).any(is_within) {
+        return Err("the harness of other fuzzers has no two pointers into one buffer");
     }
     let is_method = signature.symbol.starts_with("_Z");
     if is_cxx(Path::new(signature.source())) && signature.is_static {
@@ -161,6 +165,7 @@ fn contents(out: &mut String, number: usize, block: &Memory) {
             | Target::Stream(_)
             | Target::Name(_)
             | Target::Program
+            | Target::Within(_)
             | Target::End(_)
             | Target::Count(_)
             | Target::Own(_) => ("PENFUZZ_NULL", 0),

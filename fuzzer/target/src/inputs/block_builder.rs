@@ -3,6 +3,7 @@
 use penfuzz_mutators::{group::Length, view::Slot};
 
 use super::{
+    buffers::Role,
     build::Elements,
     model::{Block, Owner},
     sizes::{Origin, Rule},
@@ -24,6 +25,8 @@ pub(super) struct PointerFacts {
     /// From the declaration: the number of elements or 0, and the number of bytes that it guarantees.
     pub declared: Option<(usize, usize)>,
     pub depth: usize,
+    /// If the pointer is one of several into a buffer.
+    pub role: Option<Role<String>>,
     pub absent: Vec<Slot>,
 }
 
@@ -48,6 +51,7 @@ impl BlockBuilder {
             length: Length::Fixed(1),
             rule: Rule::Full,
             origin: Origin::Declared,
+            is_shared: false,
             is_string: false,
             is_terminated: false,
             part_of: None,

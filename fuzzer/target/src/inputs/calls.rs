@@ -13,6 +13,7 @@ use penfuzz_mutators::{domain::Domain, sequence::Steps, view::Kind};
 
 use super::{
     block_builder::{BlockBuilder, PointerFacts},
+    buffers::Buffers,
     build::Builder,
     constructors::{self, ConstructionKind, Constructor},
     declared::Declared,
@@ -203,6 +204,12 @@ impl<'a> Plan<'a> {
         let is_sequence = n > 1 || !constructors.is_empty();
         let mut builder = Builder::new(reader.types, sizes, &g.constraints);
         builder.deep = g.deep;
+        builder.buffers = Buffers::of(target, g);
+        // Pointers into one buffer are placed together, so an object that all calls share has none with a parameter.
+        let own = |i: usize| f.objects[i] == Object::None;
+        let named: Vec<_> =
+            (0..f.shapes.len()).map(|i| (g.parameters[i].name.as_str(), f.types[i].filter(|_| own(i)))).collect();
+        builder.roles = builder.buffers.of_parameters(&builder.types, &named);
         let count = (n > 1).then(|| builder.count());
         // The first block is the frame of the first step.
         builder.finish_block(BlockBuilder::new(0, f.frame_size(), String::new()), &PointerFacts::default());

@@ -23,12 +23,14 @@
 //! | `decoding` | a model as data, for programs that decode inputs by themselves |
 //! | `extended` | a `long double` of x86 in an input |
 //! | `image` | writes a block from an input |
+//! | `buffers` | which pointers lead into one buffer |
 //! | `sizes` | the number of elements of a block, and how it is known |
 //! | `constraints`, `range` | constraints on arguments |
 //! | `fit` | finds the integer that a size depends on |
 //! | `voids` | the types that `void *` point to |
 
 mod block_builder;
+mod buffers;
 mod build;
 pub mod calls;
 mod constraints;
@@ -56,7 +58,7 @@ pub use decoding::{Decoding, Memory};
 pub use describe::Described;
 pub use model::{
     Block, Call, ConstructedObject, Converted, Copy, File, Form, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer,
-    Sequence, Stub, Target, Variable,
+    Sequence, Stub, Target, Variable, Within,
 };
 pub use sizes::{Origin, Rule, Size, Sizes};
 pub(crate) use types::{enumerator_of, numbers_behind};

@@ -73,6 +73,8 @@ pub enum Target {
     Count(usize),
     /// This offset in the block that contains the pointer.
     Own(usize),
+    /// A place in the block that another pointer leads to.
+    Within(Within),
     /// Null.
     Null,
     /// A function that returns a number of the input, 0 or nothing: the index of its stub.
@@ -85,6 +87,24 @@ pub enum Target {
     Name(usize),
     /// The name of the program.
     Program,
+}
+
+/// A place in a buffer that several pointers lead into: the start of an element, or the end. [`Model::element`] is its
+/// number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Within {
+    /// The block of the buffer.
+    pub block: usize,
+    /// The number of the input that selects the element; `None` for the first one, or for the end if `is_end`.
+    pub number: Option<Slot>,
+    /// The block and the offset of the pointer that this one must not exceed; `None` for the end of the block.
+    pub upper: Option<(usize, usize)>,
+    /// Whether elements are counted from the end: 0 is the end.
+    pub is_end: bool,
+    /// Whether the last element is the greatest place.
+    pub is_inclusive: bool,
+    /// The byte of the input whose lowest bit makes the first pointer into the buffer null, and this one.
+    pub base_null: Option<Slot>,
 }
 
 /// The first argument of a program under test.
@@ -204,6 +224,8 @@ pub struct Block {
     pub rule: Rule,
     /// How the size is known.
     pub origin: Origin,
+    /// Whether it is a buffer that several pointers lead into.
+    pub is_shared: bool,
     /// Whether the block is a string: all elements from the first 0 on are 0, and so is the last element.
     pub is_string: bool,
     /// Whether the last element is 0, and others may be 0, too: the characters of a `std::string`.
@@ -326,6 +348,33 @@ impl Model {
         pointers.binary_search_by_key(&at, |p| p.at).ok().map(|i| &pointers[i])
     }
 
+    /// The element of its block that a pointer leads to, if the block has `n` elements: at most `n`, which is the end.
+    #[must_use]
+    pub fn element(&self, within: &Within, x: &[u8], n: usize) -> usize {
+        let room = self.room(within, x, n);
+        let number = within.number.map_or(0, |slot| slot.get(x) as usize) % (room + 1);
+        if within.is_end { room - number } else { number }
+    }
+
+    /// Sets the number of a pointer such that it leads to this element, or to the closest possible one.
+    pub fn set_element(&self, within: &Within, x: &mut [u8], n: usize, element: usize) {
+        let room = self.room(within, x, n);
+        let element = element.min(room);
+        if let Some(slot) = within.number {
+            slot.set(x, if within.is_end { room - element } else { element } as u64);
+        }
+    }
+
+    /// The greatest element that a pointer may lead to.
+    fn room(&self, within: &Within, x: &[u8], n: usize) -> usize {
+        let upper = within.upper.and_then(|(block, at)| self.pointer_at(block, at));
+        match upper.map(|p| p.target) {
+            Some(Target::Within(upper)) => self.element(&upper, x, n),
+            _ if within.is_inclusive => n.saturating_sub(1),
+            _ => n,
+        }
+    }
+
     /// A pointer of a block in C notation; `None` if it is no named member.
     #[must_use]
     pub fn pointer_path(&self, block: usize, pointer: usize) -> Option<String> {
@@ -382,6 +431,7 @@ impl Model {
             Target::Null => true,
             // Not even the terminator of the string exists.
             Target::Block(b) => self.blocks[b].is_string && self.blocks[b].len(x) == 0,
+            Target::Within(within) => within.base_null.is_some_and(|slot| slot.get(x) != 0),
             _ => false,
         };
         is_absent || pointer.null.is_some_and(|slot| slot.get(x) != 0)

@@ -18,6 +18,8 @@ pub enum Origin {
     Probed,
     /// The function uses the pointer without an index, so there is one object.
     Single,
+    /// The function compares pointers into the block with its end.
+    Bounded,
     /// The declaration gives the size (`double a[static 10]`, a reference).
     Declared,
     /// A constraint gives the size.
@@ -28,7 +30,7 @@ impl Origin {
     /// Whether an access outside is an error of the function.
     #[must_use]
     pub const fn is_sure(self) -> bool {
-        matches!(self, Self::Single | Self::Declared | Self::Given)
+        matches!(self, Self::Single | Self::Bounded | Self::Declared | Self::Given)
     }
 }
 
@@ -39,6 +41,7 @@ impl fmt::Display for Origin {
             Self::Loop => "from the loops",
             Self::Probed => "found by calls",
             Self::Single => "used without an index",
+            Self::Bounded => "compared with its end",
             Self::Declared => "declared",
             Self::Given => "given",
         })

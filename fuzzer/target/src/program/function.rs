@@ -313,6 +313,13 @@ impl Function {
         unsafe { core::slice::from_raw_parts(record.casts, record.n_casts as usize) }
     }
 
+    /// The pointers that its code compares as places in one buffer.
+    pub(crate) fn buffers(&self) -> &'static [abi::BufferPair] {
+        let Some(record) = self.raw().filter(|record| !record.buffers.is_null()) else { return &[] };
+        // SAFETY: an array of the loaded file with its length.
+        unsafe { core::slice::from_raw_parts(record.buffers, record.n_buffers as usize) }
+    }
+
     /// The numbers of the structure that a parameter of this name fills in: name, kind, and offset in the output area,
     /// in bytes (see [`Parameter::place`]). Empty for any other parameter.
     #[must_use]

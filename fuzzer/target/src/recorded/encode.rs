@@ -8,7 +8,7 @@
 
 use super::calls::{Bytes, RecordedCall, RecordedMemory};
 use crate::{
-    inputs::{Block, Form, Model, Target as Leads, extended},
+    inputs::{Block, Form, Model, Target as Leads, Within, extended},
     program::Function,
 };
 
@@ -70,13 +70,15 @@ struct Encoder<'a> {
     waiting: Vec<(usize, u64)>,
     /// As [`Encoded::addresses`].
     addresses: Vec<Option<u64>>,
+    /// The pointers into buffers of other pointers, with their addresses.
+    cursors: Vec<(Within, u64)>,
     x: Vec<u8>,
 }
 
 impl<'a> Encoder<'a> {
     fn new(model: &'a Model, memory: &'a RecordedMemory) -> Self {
         let x = model.at_start().unwrap_or_else(|| vec![0; model.layout.size()]);
-        Self { model, memory, waiting: Vec::new(), addresses: vec![None; model.blocks.len()], x }
+        Self { model, memory, waiting: Vec::new(), addresses: vec![None; model.blocks.len()], cursors: Vec::new(), x }
     }
 
     fn encode(mut self, frame: &[u8]) -> Encoded {
@@ -87,7 +89,21 @@ impl<'a> Encoder<'a> {
                 self.add(block, &bytes[..size]);
             }
         }
+        self.set_cursors();
         Encoded { x: self.x, addresses: self.addresses }
+    }
+
+    /// Encodes the pointers into buffers. The limits come first, because a cursor is at most its limit.
+    fn set_cursors(&mut self) {
+        let mut cursors = core::mem::take(&mut self.cursors);
+        cursors.sort_by_key(|(_, at)| core::cmp::Reverse(*at));
+        cursors.sort_by_key(|(within, _)| within.upper.is_some());
+        for (within, at) in cursors {
+            let block = &self.model.blocks[within.block];
+            let bytes = self.addresses[within.block].and_then(|first| at.checked_sub(first)).unwrap_or(0);
+            let n = block.len(&self.x);
+            self.model.set_element(&within, &mut self.x, n, (bytes / block.stride as u64) as usize);
+        }
     }
 
     /// Encodes the content of a block.
@@ -98,6 +114,9 @@ impl<'a> Encoder<'a> {
             let Some(at) = bytes.get(p.at..).and_then(address) else { break };
             if let Some(null) = p.null {
                 null.set(&mut self.x, u64::from(at == 0));
+            }
+            if let Leads::Within(within) = p.target {
+                self.cursors.push((within, at));
             }
             if let Leads::Block(b) = p.target
                 && at != 0

@@ -82,7 +82,8 @@ fn size_of(i: usize, block: &Block, model: &Model, all: &[Observed]) -> Option<S
     if let Some(size) = &block.deferred {
         return Some(Size { is_needed: true, ..size.clone() });
     }
-    if block.origin.is_sure() || block.part_of.is_some() || model.global_of(i).is_some() {
+    let is_sure = block.origin.is_sure() && block.origin != Origin::Bounded;
+    if is_sure || block.part_of.is_some() || model.global_of(i).is_some() {
         return None;
     }
     let known = Size {

@@ -25,7 +25,7 @@ use super::{
     encode::{Encoded, encoded, of_numbers},
 };
 use crate::{
-    inputs::{Model, Target as Leads},
+    inputs::{Model, Target as Leads, Within},
     program::{Function, Parameter},
 };
 
@@ -221,7 +221,7 @@ impl<'a> Names<'a> {
             let mut next: Vec<usize> = (0..present.len()).filter(|i| present[*i]).collect();
             while let Some(block) = next.pop() {
                 for p in model.blocks[block].pointers.iter().filter(|p| !model.is_null(p, x)) {
-                    if let Leads::Block(to) = p.target
+                    if let Leads::Block(to) | Leads::Within(Within { block: to, .. }) = p.target
                         && !core::mem::replace(&mut present[to], true)
                     {
                         next.push(to);

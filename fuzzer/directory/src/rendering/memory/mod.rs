@@ -13,7 +13,7 @@ use penfuzz_abi::type_flag;
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::{
     inputs::{
-        Block, Model, Owner, PROGRAM, Pointer, Sequence, Target,
+        Block, Model, Owner, PROGRAM, Pointer, Sequence, Target, Within,
         library::Class,
         types::{Form, Member, Number, TypeId},
     },
@@ -55,7 +55,7 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
     let environment = renderer.globals(Owner::Shared).into_iter().chain(input).chain(results);
     let Some(sequence) = &model.sequence else {
         let own = renderer.of_call(function, &model.parameters, 0, Owner::Shared);
-        return own.into_iter().chain(environment).collect();
+        return declared_once(own.into_iter().chain(environment).collect());
     };
     let mut all: Vec<Arg> = environment.collect();
     for (m, call) in sequence.constructors.iter().enumerate() {
@@ -71,9 +71,13 @@ pub fn arguments(function: &Function, model: &Model, x: &[u8]) -> Vec<Arg> {
             all.extend(renderer.globals(owner));
         }
     }
+    declared_once(all)
+}
+
+/// Removes repeated declarations: several calls may share a variable, and several pointers a buffer.
+fn declared_once(mut all: Vec<Arg>) -> Vec<Arg> {
     let mut known = std::collections::HashSet::new();
     for arg in &mut all {
-        // A variable that several calls share is declared once.
         arg.memory.retain(|m| known.insert(m.name.clone()));
     }
     all
@@ -228,6 +232,7 @@ impl<'a> Renderer<'a> {
         let shown = match memory.last() {
             // The expression of a file contains its text.
             Some(_) if expression.starts_with("penfuzz_file") => shortened(&expression),
+            Some(_) if expression.contains(" + ") => expression.clone(),
             Some(m) => shortened(&m.value),
             None if expression == "0" => "NULL".to_owned(),
             None => expression.clone(),
@@ -244,7 +249,10 @@ impl<'a> Renderer<'a> {
             match p.target {
                 Target::Block(to) if self.is_made(to) => {}
                 Target::Block(to) if self.is_literal(to) => self.add_pointees(to, 0..self.images[to].len(), into),
-                Target::Block(to) => {
+                Target::Block(to) | Target::Within(Within { block: to, .. }) => {
+                    if into.iter().any(|m| m.name == self.names[to]) {
+                        continue;
+                    }
                     self.add_pointees(to, 0..self.images[to].len(), into);
                     into.push(self.memory(to));
                 }
@@ -326,6 +334,12 @@ impl<'a> Renderer<'a> {
             }
             Target::Name(f) => Some(self.file_name(self.model.files[f])),
             Target::Program => Some(format!("(char *){}", string_of(PROGRAM.to_bytes()))),
+            Target::Within(to) => {
+                let n = self.model.blocks[to.block].len(self.x);
+                let element = self.model.element(&to, self.x, n);
+                let first = format!("{}{}", if self.is_array(to.block) { "" } else { "&" }, self.names[to.block]);
+                Some(if element == 0 { first } else { format!("{first} + {element}") })
+            }
             Target::Null | Target::End(_) | Target::Count(_) | Target::Own(_) => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Builds the memory of one call from the types of the parameters: the blocks, slots and pointers of a [`Model`].
 
+mod cursors;
 mod globals;
 mod objects;
 mod pointers;
@@ -13,8 +14,10 @@ use penfuzz_mutators::{
     view::{Kind, Layout, Slot},
 };
 
+use self::cursors::{Cursor, Place};
 use super::{
     block_builder::{BlockBuilder, BlockNeed, PendingPointer, PointeeKind, PointerFacts},
+    buffers::{Buffers, Role},
     constraints::ArgConstraints,
     extended,
     model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
@@ -66,6 +69,12 @@ pub(super) struct Builder<'a> {
     limits: (usize, usize, usize),
     /// What a pointer beyond the limits is; see [`pointers`].
     pub deep: DeepMemory,
+    /// Which pointers lead into one buffer, and (`roles`) those that are compared with parameters, by path.
+    pub buffers: Buffers,
+    pub roles: HashMap<String, Role<String>>,
+    /// The pointers of such groups that have been placed since the last resolution.
+    places: Vec<Place>,
+    cursors: Vec<Cursor>,
     /// The frame blocks of the steps (the calls of the function under test).
     pub frames: Vec<usize>,
     /// The slot kinds of each step.
@@ -94,6 +103,10 @@ impl<'a> Builder<'a> {
             owners: Vec::new(),
             limits: (MAX_INPUT, MAX_BLOCK, MAX_BLOCKS),
             deep: DeepMemory::default(),
+            buffers: Buffers::default(),
+            roles: HashMap::new(),
+            places: Vec::new(),
+            cursors: Vec::new(),
             frames: Vec::new(),
             steps: Vec::new(),
             first_of_steps: 0,
@@ -150,6 +163,7 @@ impl<'a> Builder<'a> {
     /// Merges a frame into the first block.
     pub fn finish_into_first(&mut self, block_builder: BlockBuilder) {
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = 0);
+        self.set_block_of_places(0);
         let first = &mut self.blocks[0];
         first.copies.extend(block_builder.block.copies);
         first.converted.extend(block_builder.block.converted);
@@ -207,8 +221,9 @@ impl<'a> Builder<'a> {
         if let Some(why) = self.closed(of) {
             return Err(why.to_owned());
         }
+        let roles = self.buffers.of_structure(&self.types, of, members, path);
         let mut bytes = 0; // bytes of bit-fields placed so far, so that each is placed once
-        for m in members {
+        for (m, role) in members.iter().zip(roles) {
             if m.bits > 0 {
                 let (first, end) = ((m.offset / 8).max(bytes), (m.offset + m.bits).div_ceil(8));
                 for byte in first..end {
@@ -222,6 +237,7 @@ impl<'a> Builder<'a> {
                 nullable: m.nullable,
                 depth: way.depth,
                 is_const: way.is_const,
+                role,
                 absent,
                 ..PointerFacts::default()
             };
@@ -315,6 +331,7 @@ impl<'a> Builder<'a> {
         let number = self.blocks.len();
         block_builder.block.owner = self.owner;
         self.pending.iter_mut().filter(|p| p.block == usize::MAX).for_each(|p| p.block = number);
+        self.set_block_of_places(number);
         let is_array = block_builder.block.capacity > 1 || block_builder.block.is_string || !way.absent.is_empty();
         if number > 0 && is_array && block_builder.per_element > 0 && block_builder.slotted > 0 {
             let group = Group {

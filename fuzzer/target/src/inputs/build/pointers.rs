@@ -11,7 +11,9 @@ use penfuzz_mutators::{group::Length, view::Kind};
 
 use super::{
     BYTES, BlockBuilder, BlockNeed, Builder, DeepMemory, Form, Leads, MAX_BLOCKS, MAX_DEPTH, Number, Origin,
-    PendingPointer, PointeeKind, Pointer, PointerFacts, Rule, STRING, Size, Stub, TypeId, any_index, element_path,
+    PendingPointer, PointeeKind, Pointer, PointerFacts, Role, Rule, STRING, Size, Stub, TypeId, any_index,
+    cursors::{BUFFER, LEAST},
+    element_path,
 };
 
 /// Maximum pointer depth of memory that calls have shown to be needed.
@@ -38,6 +40,10 @@ impl Builder<'_> {
             };
             block_builder.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
             self.stubs.push(Stub { path: path.to_owned(), result, slot });
+            return Ok(());
+        }
+        let role = self.roles.get(path).or(way.role.as_ref()).cloned();
+        if self.place_in_buffer(block_builder, at, path, way, role.as_ref()) {
             return Ok(());
         }
         let made = self.pointee_kind(to, path, way);
@@ -68,7 +74,7 @@ impl Builder<'_> {
         let null = if way.nullable && !is_reference { self.slot(block_builder, Kind::Bool) } else { None };
         let mut absent = way.absent.clone();
         absent.extend(null);
-        let way = PointerFacts { absent, is_output: way.is_output && !is_const, ..way.clone() };
+        let way = PointerFacts { absent, role, is_output: way.is_output && !is_const, ..way.clone() };
         let path = path.to_owned();
         // The number of the block that contains the pointer is known when that block is finished.
         let block = usize::MAX;
@@ -115,6 +121,7 @@ impl Builder<'_> {
             pointers.push(Pointer { at, target, null });
             pointers.sort_by_key(|p| p.at);
         }
+        self.resolve_cursors();
         Ok(())
     }
 
@@ -137,13 +144,16 @@ impl Builder<'_> {
         b.capacity = size.capacity;
         b.length = Length::Fixed(size.capacity);
         b.rule = size.length;
-        b.origin = size.origin;
+        b.is_shared = p.way.role.is_some();
+        let is_bounded = p.way.role == Some(Role::Base { is_bounded: true });
+        b.origin = if is_bounded && size.origin != Origin::Given { Origin::Bounded } else { size.origin };
         // An object that is assigned to must be valid before.
         let is_result = size.is_output && (size.origin != Origin::Given || p.way.is_output);
         b.is_output = is_result && !has_objects;
         b.is_const = p.is_const;
         // A declared `char a[4]` is four characters, and a pointer without an index leads to one character.
         let is_text = is_char && !matches!(size.origin, Origin::Declared | Origin::Single);
+        let is_text = is_text && (!b.is_shared || self.constraints.is_string(&generic));
         b.is_string = is_text && !b.is_output && size.capacity > 1 && self.constraints.may_be_string(&generic);
         block_builder.first_slot = self.slots.len();
         let way = PointerFacts {
@@ -152,6 +162,7 @@ impl Builder<'_> {
             is_single: false,
             is_output: false,
             is_const: p.is_const,
+            role: None,
             ..p.way.clone()
         };
         let begun = self.size;
@@ -180,6 +191,7 @@ impl Builder<'_> {
         let (capacity, origin) = match p.way.declared {
             Some((0, bytes)) => ((bytes / stride).max(1), Origin::Declared),
             Some((n, _)) => (n, Origin::Declared),
+            None if p.way.role.is_some() => ((BUFFER / stride).max(LEAST), Origin::Assumed),
             None if p.is_reference => (1, Origin::Declared),
             None if is_char && !p.way.is_single => (if p.way.is_output { 1 } else { STRING }, Origin::Assumed),
             None if is_void => (BYTES, Origin::Assumed),

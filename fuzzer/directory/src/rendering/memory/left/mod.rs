@@ -9,7 +9,7 @@ use penfuzz_mutators::view::Kind;
 use penfuzz_report::{Arg, Place, RESULT, literal};
 use penfuzz_target::{
     inputs::{
-        Block, Owner, Target,
+        Block, Owner, Target, Within,
         types::{Form, Member, Number, TypeId},
     },
     program::Function,
@@ -71,7 +71,7 @@ fn reached(renderer: &Renderer) -> Vec<bool> {
     let mut open: Vec<usize> = (0..reached.len()).filter(|i| reached[*i]).collect();
     while let Some(from) = open.pop() {
         for pointer in model.blocks[from].pointers.iter().filter(|p| !model.is_null(p, renderer.x)) {
-            if let Target::Block(to) = pointer.target
+            if let Target::Block(to) | Target::Within(Within { block: to, .. }) = pointer.target
                 && !core::mem::replace(&mut reached[to], true)
             {
                 open.push(to);
