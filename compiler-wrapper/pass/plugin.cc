@@ -129,14 +129,15 @@ public:
     noteLibrary(M, FAM);
     TextParameters Passed = textParametersOf(Plans);
     for (FunctionPlan &Plan : Plans) Plan.Tokens = tokensOf(*Plan.F, Passed);
+    MemoryUses Memory;
     for (FunctionPlan &Plan : Plans)
       for (Argument &A : Plan.F->args())
-        if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = memoryUse(*Plan.F, A.getArgNo());
-    for (FunctionPlan &Plan : Plans) Plan.Buffers = bufferPairsOf(*Plan.F);
+        if (A.getType()->isPointerTy()) Plan.Memory[A.getArgNo()] = Memory.of(*Plan.F, A.getArgNo());
+    for (FunctionPlan &Plan : Plans) Plan.Buffers = bufferPairsOf(*Plan.F, Memory);
     passBufferPairs(Plans);
     smt::writeProofs(Plans);
     Used.push_back(smt::noteWorld(M));
-    for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses);
+    for (FunctionPlan &Plan : Plans) noteVariableUses(*Plan.F, Plan.Uses, Memory);
     findCasts(X, Plans);
     for (FunctionPlan &Plan : Plans) {
       MutationPoints Points = addMutationSites(Plan);

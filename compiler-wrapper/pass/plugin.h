@@ -458,10 +458,17 @@ std::string scopeOf(const llvm::DIScope *S);
 
 // reads.cc: has LLVM infer what functions of the C library do with their arguments, as it does when it optimizes.
 void noteLibrary(llvm::Module &M, llvm::FunctionAnalysisManager &FAM);
-// How F uses the memory of this argument. Runs before F and its callees are instrumented.
-MemoryUse memoryUse(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
+// How functions use the memory of their arguments. Each argument is analysed once per depth of calls, so the time is
+// linear in the number of calls. Valid while no function changes: until the first one is instrumented.
+class MemoryUses {
+public:
+  const MemoryUse &of(llvm::Function &F, unsigned Argument, unsigned Depth = 0);
+
+private:
+  std::map<std::tuple<llvm::Function *, unsigned, unsigned>, MemoryUse> Known;
+};
 // Fills in how F uses the variables that it refers to.
-void noteVariableUses(llvm::Function &F, References &All);
+void noteVariableUses(llvm::Function &F, References &All, MemoryUses &Callees);
 
 // voids.cc: findCasts infers the pointee types of `void *` pointers. It runs once locals are in registers and before
 // any function is instrumented. castRecords emits the struct pen_cast records of a function.
@@ -472,7 +479,7 @@ std::vector<llvm::Constant *> castRecords(Context &X, const Casts &Found, const 
 // buffers.cc: bufferPairsOf: pointers that F compares as places in one buffer. passBufferPairs adds the pairs of
 // callees to the functions that call them. Both run before any function is instrumented. bufferRecords emits the
 // struct pen_buffer_pair records of a function.
-std::vector<BufferPair> bufferPairsOf(llvm::Function &F);
+std::vector<BufferPair> bufferPairsOf(llvm::Function &F, MemoryUses &Memory);
 void passBufferPairs(llvm::MutableArrayRef<FunctionPlan> Plans);
 std::vector<llvm::Constant *> bufferRecords(Context &X, llvm::ArrayRef<BufferPair> Pairs, const Signature &S);
 

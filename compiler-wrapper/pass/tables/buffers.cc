@@ -144,14 +144,14 @@ std::optional<std::pair<Origin, Origin>> originsOfBoth(Value *Left, Value *Right
   return std::pair(A[0], B[0]);
 }
 
-bool isAccessed(Function &F, const Origin &O) {
+bool isAccessed(Function &F, const Origin &O, MemoryUses &Memory) {
   if (O.Side.K != BufferSide::Parameter) return true;
-  MemoryUse Use = memoryUse(F, O.Side.Argument);
+  MemoryUse Use = Memory.of(F, O.Side.Argument);
   return Use.Reads || Use.Writes;
 }
 
 // Whether the comparison, an equality if `IsEquality`, shows that both lead into one buffer.
-bool isPair(Function &F, const Origin &A, const Origin &B, bool IsEquality) {
+bool isPair(Function &F, const Origin &A, const Origin &B, bool IsEquality, MemoryUses &Memory) {
   auto KA = A.Side.K, KB = B.Side.K;
   if (KA == BufferSide::Member && KB == BufferSide::Member)
     return A.Side.Of == B.Side.Of && A.Side.At != B.Side.At && isSameObject(A.Object, B.Object);
@@ -159,7 +159,7 @@ bool isPair(Function &F, const Origin &A, const Origin &B, bool IsEquality) {
   if (A.Side.Argument < 0 || B.Side.Argument < 0 || A.Side.Argument == B.Side.Argument) return false;
   if (KA != BufferSide::Parameter && KB != BufferSide::Parameter) return false;
   if (A.Merges || B.Merges) return true;
-  return !IsEquality && (KA != KB || !isAccessed(F, A) || !isAccessed(F, B));
+  return !IsEquality && (KA != KB || !isAccessed(F, A, Memory) || !isAccessed(F, B, Memory));
 }
 
 // The pairs of a function, each once; `Order` and the strictness are added up.
@@ -184,18 +184,18 @@ public:
   std::vector<BufferPair> All;
 };
 
-void addSubtraction(Function &F, BinaryOperator &Sub, BufferPairs &Pairs) {
+void addSubtraction(Function &F, BinaryOperator &Sub, MemoryUses &Memory, BufferPairs &Pairs) {
   auto *From = dyn_cast<PtrToIntInst>(Sub.getOperand(0)), *By = dyn_cast<PtrToIntInst>(Sub.getOperand(1));
   if (!From || !By) return;
   auto Both = originsOfBoth(By->getPointerOperand(), From->getPointerOperand());
-  if (Both && isPair(F, Both->first, Both->second, false)) Pairs.add({Both->first.Side, Both->second.Side, 2});
+  if (Both && isPair(F, Both->first, Both->second, false, Memory)) Pairs.add({Both->first.Side, Both->second.Side, 2});
 }
 
-void addComparison(Function &F, ICmpInst &Compared, BufferPairs &Pairs) {
+void addComparison(Function &F, ICmpInst &Compared, MemoryUses &Memory, BufferPairs &Pairs) {
   Value *Left = Compared.getOperand(0), *Right = Compared.getOperand(1);
   if (!Left->getType()->isPointerTy() || isa<Constant>(Left) || isa<Constant>(Right) || Compared.isSigned()) return;
   auto Both = originsOfBoth(Left, Right);
-  if (!Both || !isPair(F, Both->first, Both->second, Compared.isEquality())) return;
+  if (!Both || !isPair(F, Both->first, Both->second, Compared.isEquality(), Memory)) return;
   bool IsOffset = isa<GetElementPtrInst>(Left) || isa<GetElementPtrInst>(Right);
   auto &[A, B] = *Both;
   BufferPair P{A.Side, B.Side, 0, !Compared.isEquality()};
@@ -248,7 +248,7 @@ std::optional<Origin> passedSide(const CallBase &Call, const BufferSide &S) {
 
 // Whether the function accesses memory through a pointer with this origin, itself or by a call, or stores such a
 // pointer.
-bool isUsed(Function &F, const BufferSide &S) {
+bool isUsed(Function &F, const BufferSide &S, MemoryUses &Memory) {
   auto leads = [&S](Value *V) {
     if (!V->getType()->isPointerTy() || isa<Constant>(V)) return false;
     return any_of(originsOf(V), [&S](const Origin &O) { return O.Side.key() == S.key(); });
@@ -261,7 +261,7 @@ bool isUsed(Function &F, const BufferSide &S) {
       Function *Callee = Call->getCalledFunction();
       unsigned Number = Call->getArgOperandNo(&U);
       if (!Callee || !isInstrumented(*Callee) || Number >= Callee->arg_size()) return true;
-      MemoryUse Use = memoryUse(*Callee, Number);
+      MemoryUse Use = Memory.of(*Callee, Number);
       return Use.Reads || Use.Writes;
     };
     return Call && any_of(Call->args(), [&](Use &U) { return leads(U.get()) && isAccessedBy(U); });
@@ -270,14 +270,14 @@ bool isUsed(Function &F, const BufferSide &S) {
 
 } // namespace
 
-std::vector<BufferPair> bufferPairsOf(Function &F) {
+std::vector<BufferPair> bufferPairsOf(Function &F, MemoryUses &Memory) {
   BufferPairs Pairs;
   for (Instruction &I : instructions(F)) {
-    if (auto *Compared = dyn_cast<ICmpInst>(&I)) addComparison(F, *Compared, Pairs);
+    if (auto *Compared = dyn_cast<ICmpInst>(&I)) addComparison(F, *Compared, Memory, Pairs);
     else if (auto *Sub = dyn_cast<BinaryOperator>(&I); Sub && Sub->getOpcode() == Instruction::Sub)
-      addSubtraction(F, *Sub, Pairs);
+      addSubtraction(F, *Sub, Memory, Pairs);
   }
-  for (BufferPair &P : Pairs.All) P.IsLimit = !isUsed(F, P.higher());
+  for (BufferPair &P : Pairs.All) P.IsLimit = !isUsed(F, P.higher(), Memory);
   return Pairs.All;
 }
 

@@ -40,8 +40,16 @@ struct Accesses {
   bool MayWrite = false;
 };
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
-             unsigned Depth);
+// A walk over the uses of one pointer.
+struct Walk {
+  Function &F;
+  MemoryUses &Callees;
+  unsigned Depth; // of calls
+  Accesses &All;
+  SmallPtrSetImpl<Value *> &Seen;
+};
+
+void collect(Walk &W, Value *Pointer, int64_t Offset);
 
 // Whether the function opens a file whose name is its argument with this number.
 bool opensFile(const Function &F, unsigned Number) {
@@ -62,7 +70,8 @@ MemoryUse libraryUse(const CallBase &Call, unsigned Number) {
   return {!OnlyWrites, true, false, !OnlyReads};
 }
 
-void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, unsigned Depth) {
+void collectCall(Walk &W, CallBase &Call, const Use &U, int64_t Offset) {
+  Accesses &All = W.All;
   unsigned Number = Call.isArgOperand(&U) ? Call.getArgOperandNo(&U) : ~0u;
   if (auto *Copy = dyn_cast<MemTransferInst>(&Call)) {
     (Number == 1 ? All.Reads : All.Writes).push_back({Copy, Everywhere});
@@ -79,7 +88,7 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   }
   bool IsKnown = Callee && isInstrumented(*Callee) && Number < Callee->arg_size() && !Callee->isVarArg();
   MemoryUse Inner{false, true};
-  if (IsKnown && Depth < MaxDepth) Inner = memoryUse(*Callee, Number, Depth + 1);
+  if (IsKnown && W.Depth < MaxDepth) Inner = W.Callees.of(*Callee, Number, W.Depth + 1);
   else if (Callee && isOfLibrary(*Callee)) Inner = libraryUse(Call, Number);
   else if (Callee && !Callee->isIntrinsic() && Call.isArgOperand(&U))
     All.Handed.push_back({{&Call, Offset}, Callee, Number});
@@ -93,8 +102,9 @@ void collectCall(CallBase &Call, const Use &U, int64_t Offset, Accesses &All, un
   if (Inner.Writes) All.Writes.push_back({&Call, Everywhere});
 }
 
-// Adds the accesses of one use of the pointer by an instruction of F.
-void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen, unsigned Depth) {
+// Adds the accesses of one use of the pointer by an instruction.
+void collectUse(Walk &W, Use &U, int64_t Offset) {
+  Accesses &All = W.All;
   auto *I = cast<Instruction>(U.getUser());
   if (isa<LoadInst>(I)) {
     All.Reads.push_back({I, Offset});
@@ -107,23 +117,22 @@ void collectUse(Function &F, Use &U, int64_t Offset, Accesses &All, SmallPtrSetI
     APInt More(64, 0);
     auto *First = dyn_cast<ConstantInt>(Gep->idx_begin()->get());
     All.Indexes |= !First || !First->isZero();
-    bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(F.getParent()->getDataLayout(), More);
-    collect(F, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere, All, Seen, Depth);
+    bool IsConstant = Offset != Everywhere && Gep->accumulateConstantOffset(W.F.getParent()->getDataLayout(), More);
+    collect(W, Gep, IsConstant ? Offset + More.getSExtValue() : Everywhere);
   } else if (isa<PtrToIntInst>(I)) {
     All.IsNumber = true;
-    collect(F, I, Everywhere, All, Seen, Depth);
+    collect(W, I, Everywhere);
   } else if (isa<PHINode>(I) || isa<SelectInst>(I) || isa<CastInst>(I)) {
-    collect(F, I, Everywhere, All, Seen, Depth);
+    collect(W, I, Everywhere);
   } else if (auto *Call = dyn_cast<CallBase>(I)) {
-    collectCall(*Call, U, Offset, All, Depth);
+    collectCall(W, *Call, U, Offset);
   }
 }
 
-void collect(Function &F, Value *Pointer, int64_t Offset, Accesses &All, SmallPtrSetImpl<Value *> &Seen,
-             unsigned Depth) {
-  if (!Seen.insert(Pointer).second) return;
+void collect(Walk &W, Value *Pointer, int64_t Offset) {
+  if (!W.Seen.insert(Pointer).second) return;
   for (Use &U : Pointer->uses())
-    if (isa<Instruction>(U.getUser())) collectUse(F, U, Offset, All, Seen, Depth);
+    if (isa<Instruction>(U.getUser())) collectUse(W, U, Offset);
 }
 
 // Whether a read is not preceded by a write of the same bytes.
@@ -167,21 +176,24 @@ void noteLibrary(Module &M, FunctionAnalysisManager &FAM) {
   }
 }
 
-MemoryUse memoryUse(Function &F, unsigned Number, unsigned Depth) {
+const MemoryUse &MemoryUses::of(Function &F, unsigned Number, unsigned Depth) {
+  auto Key = std::tuple(&F, Number, Depth);
+  if (auto Found = Known.find(Key); Found != Known.end()) return Found->second;
   Accesses All;
   SmallPtrSet<Value *, 16> Seen;
-  collect(F, F.getArg(Number), 0, All, Seen, Depth);
+  Walk W{F, *this, Depth, All, Seen};
+  collect(W, F.getArg(Number), 0);
   MemoryUse Use{All.Escapes, All.Escapes || All.Indexes, All.NamesFile, All.Escapes || All.MayWrite, passedOn(F, All)};
   Use.Reads |= readsFirst(F, All);
   Use.IsNumber = All.IsNumber;
-  return Use;
+  return Known.emplace(Key, std::move(Use)).first->second;
 }
 
 namespace {
 
 // Adds the accesses of one use of a variable by an instruction, directly or through a constant address.
 void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Accesses> &All,
-                     SmallPtrSetImpl<Value *> &Seen) {
+                     MemoryUses &Callees, SmallPtrSetImpl<Value *> &Seen) {
   auto *K = dyn_cast<Constant>(U.get());
   if (!K || !K->getType()->isPointerTy()) return;
   const DataLayout &DL = F.getParent()->getDataLayout();
@@ -189,17 +201,19 @@ void collectConstant(Function &F, Use &U, std::map<const GlobalVariable *, Acces
   Value *Base = K->stripAndAccumulateConstantOffsets(DL, Offset, /*AllowNonInbounds=*/true);
   auto *G = dyn_cast<GlobalVariable>(Base);
   auto Known = G ? All.find(G) : All.end();
-  if (Known != All.end()) collectUse(F, U, Offset.getSExtValue(), Known->second, Seen, 0);
+  if (Known == All.end()) return;
+  Walk W{F, Callees, 0, Known->second, Seen};
+  collectUse(W, U, Offset.getSExtValue());
 }
 
 } // namespace
 
-void noteVariableUses(Function &F, References &All) {
+void noteVariableUses(Function &F, References &All, MemoryUses &Callees) {
   std::map<const GlobalVariable *, Accesses> Found;
   for (GlobalVariable *G : All.Variables) Found[G];
   SmallPtrSet<Value *, 16> Seen;
   for (Instruction &I : instructions(F))
-    for (Use &U : I.operands()) collectConstant(F, U, Found, Seen);
+    for (Use &U : I.operands()) collectConstant(F, U, Found, Callees, Seen);
   for (GlobalVariable *G : All.Variables) {
     const Accesses &Own = Found[G];
     // If no access is visible, another constant contains its address.
