@@ -82,6 +82,8 @@ mod record;
 mod resume;
 #[path = "e2e/rounding.rs"]
 mod rounding;
+#[path = "e2e/since.rs"]
+mod since;
 #[path = "e2e/solve.rs"]
 mod solve;
 #[path = "e2e/strangers/mod.rs"]

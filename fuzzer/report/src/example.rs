@@ -83,6 +83,7 @@ pub fn report() -> Report {
             grade: None,
             violates: Vec::new(),
             callers: Vec::new(),
+            existed_in: None,
         }],
         hangs: Vec::new(),
         long: Vec::new(),

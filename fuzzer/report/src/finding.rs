@@ -22,7 +22,7 @@ pub enum Grade {
 #[must_use]
 pub fn relied_on(crashes: &[Finding]) -> BTreeMap<&str, usize> {
     let mut found = BTreeMap::new();
-    for precondition in crashes.iter().filter(|crash| !crash.counts()).flat_map(|crash| &crash.violates) {
+    for precondition in crashes.iter().flat_map(|crash| &crash.violates) {
         *found.entry(precondition.as_str()).or_default() += 1;
     }
     found
@@ -68,6 +68,9 @@ pub struct Finding {
     /// an object. Unless it occurs through one of them, it violates a precondition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<Caller>,
+    /// The revision or the build of the target in which the finding existed before (`--since`). Then it does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existed_in: Option<String>,
 }
 
 /// A public function through which a program gets to the function under test.
@@ -117,7 +120,7 @@ impl Finding {
     /// the exit status.
     #[must_use]
     pub fn counts(&self) -> bool {
-        self.grade.is_none_or(Grade::counts)
+        self.existed_in.is_none() && self.grade.is_none_or(Grade::counts)
     }
 
     /// A remark for people: through which caller the crash occurs.

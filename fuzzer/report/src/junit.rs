@@ -151,7 +151,8 @@ fn cases(report: &Report, class: &str, root: &SourceRoot) -> Vec<Case> {
         case(&format!("proof: {} {} is unreachable ({})", place(site), branch.outcome, proof.file), None)
     });
     let crashes = report.crashes.iter().filter(|f| f.counts()).map(|f| finding("crash", f));
-    tests.chain(proofs).chain(crashes).chain(report.hangs.iter().map(|f| finding("hang", f))).collect()
+    let hangs = report.hangs.iter().filter(|f| f.counts()).map(|f| finding("hang", f));
+    tests.chain(proofs).chain(crashes).chain(hangs).collect()
 }
 
 fn problem(report: &Report, kind: &'static str, what: &str, finding: &Finding) -> Problem {

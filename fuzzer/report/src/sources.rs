@@ -76,6 +76,15 @@ pub(super) fn place(frame: &str) -> Option<(&str, u32)> {
     Some((file, line.parse().ok().filter(|line| *line > 0)?))
 }
 
+/// The function of a place `function (file:line)` and the text of its line; `None` if there is no such line.
+#[must_use]
+pub fn code_at(place_of: &str) -> Option<String> {
+    let (file, line) = place(place_of)?;
+    let text = foreign::read_text(Path::new(file)).ok()?;
+    let function = place_of.split(" (").next().unwrap_or_default();
+    Some(format!("{function}: {}", text.lines().nth(line as usize - 1)?.trim()))
+}
+
 /// The hashes of the source files of these sites, for [`Report::source_hashes`]. Files that cannot be read have no
 /// entry.
 #[must_use]

@@ -64,12 +64,22 @@ fn without_branches(report: &Report) -> &'static str {
 /// Writes crashes, hangs, and inputs that take long but return.
 pub(super) fn list_faults(report: &Report, out: &mut String) {
     list_findings("CRASH", report, report.crashes.iter().filter(|crash| crash.counts()), out);
-    list_findings("HANG", report, report.hangs.iter(), out);
+    list_findings("HANG", report, report.hangs.iter().filter(|hang| hang.counts()), out);
+    list_known(report, out);
     list_relied_on(report, out);
     for long in &report.long {
         let _ = writeln!(out, "\nLONG  returns after {} ms", long.milliseconds);
         let _ = writeln!(out, "       {};", call(report, &long.args));
         let _ = writeln!(out, "       {}  ({})", decimals(&long.args), long.file);
+    }
+}
+
+/// Writes the findings that existed before a change.
+fn list_known(report: &Report, out: &mut String) {
+    for finding in report.crashes.iter().chain(&report.hangs).filter(|f| f.violates.is_empty()) {
+        if let Some(since) = &finding.existed_in {
+            let _ = writeln!(out, "\nKNOWN  {} in {} existed in {since}", finding.reason, finding.place);
+        }
     }
 }
 
@@ -79,7 +89,7 @@ fn list_relied_on(report: &Report, out: &mut String) {
     if relied_on.is_empty() {
         return;
     }
-    let n = report.crashes.iter().filter(|crash| !crash.counts()).count();
+    let n = report.crashes.iter().filter(|crash| !crash.violates.is_empty()).count();
     let crashes = if n == 1 { "1 crash is" } else { &format!("{n} crashes are") };
     let _ = writeln!(out, "\nRelies on ({crashes} of inputs that violate this; docs/claims.md)");
     for (precondition, n) in relied_on {

@@ -39,6 +39,7 @@ use penfuzz_system::{
 use super::{
     Outcome, choices,
     ci::CiArgs,
+    since,
     target::TargetArgs,
     values::{self, Cores},
 };
@@ -123,6 +124,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "criterion")]
     pub(super) goal: Option<PathBuf>,
 
+    /// Count only findings that a change introduced: REF is a revision of git (main, HEAD~3), or the file of an older
+    /// build of the target.
+    #[arg(long, value_name = "REF")]
+    pub(super) since: Option<String>,
+
     /// File with requirement tags, one per line: the report traces tests to lines whose comments have one (// REQ-12).
     #[arg(long, value_name = "FILE")]
     requirements: Option<PathBuf>,
@@ -200,6 +206,22 @@ impl Args {
             check_tests: !self.no_check_tests,
             ..RunOptions::default()
         })
+    }
+
+    /// The same campaign on an older state of the target, for a short time, from these seeds.
+    pub(super) fn on_older_state(&self, seeds: PathBuf, output: PathBuf) -> Self {
+        Self {
+            output: Some(output),
+            input: Some(seeds),
+            max_time: Some(Duration::from_secs(1)),
+            since: None,
+            quiet: true,
+            no_check_tests: true,
+            proofs: ProofArgs { no_prove: true, ..self.proofs.clone() },
+            sync: Vec::new(),
+            monitors: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// The criteria, ascending and without duplicates.
@@ -347,7 +369,9 @@ pub(super) fn run_for(
     text: impl FnOnce(&Report, &Path) -> String,
 ) -> Result<Outcome, Error> {
     args.ci.check_files(args.output.as_deref(), goals)?;
-    let done = campaign(args, goals)?;
+    since::check(args)?;
+    let mut done = campaign(args, goals)?;
+    since::judge(args, goals, &mut done)?;
     if args.json {
         console::out_json(&json::to_string(&done.report));
     } else if !args.quiet {
@@ -373,7 +397,7 @@ pub(super) fn note_missing_solver(proofs: prove::Summary) {
 pub(super) fn outcome(args: &Args, done: &Finished) -> Result<Outcome, Error> {
     let report = &done.report;
     args.ci.write(&report.target, &[Campaign { name: &report.function, outcome: Ok(report) }])?;
-    let found = report.crashes.iter().any(Finding::counts) || !report.hangs.is_empty();
+    let found = report.crashes.iter().chain(&report.hangs).any(Finding::counts);
     let covered = share(report.branches.covered, report.branches.reachable());
     Ok(args.ci.outcome(covered, if found { Outcome::Found } else { Outcome::Fine }))
 }

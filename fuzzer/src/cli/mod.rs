@@ -18,6 +18,7 @@ mod reach;
 mod record;
 mod replay;
 mod report;
+mod since;
 mod solve;
 mod status;
 mod suite;

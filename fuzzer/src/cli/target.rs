@@ -100,6 +100,16 @@ pub struct Linked {
 }
 
 impl TargetArgs {
+    /// Replaces the paths of sources and in compiler flags.
+    pub fn move_paths(&mut self, moved: impl Fn(&str) -> String) {
+        for path in self.target.iter_mut().chain(&mut self.with) {
+            *path = PathBuf::from(moved(&path.to_string_lossy()));
+        }
+        for flag in &mut self.cflags {
+            *flag = moved(flag);
+        }
+    }
+
     /// The path as it was given.
     pub fn path(&self) -> Result<&PathBuf, Error> {
         self.target.as_ref().ok_or_else(|| Error::new("no target is given"))

@@ -56,6 +56,7 @@ pub fn of_kind(
                 grade: None,
                 violates,
                 callers,
+                existed_in: None,
             }
         })
         .collect()

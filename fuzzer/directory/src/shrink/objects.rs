@@ -82,7 +82,8 @@ fn with_all_parts(model: &Model, first: &[usize]) -> Vec<usize> {
     (0..is_part.len()).filter(|b| is_part[*b]).collect()
 }
 
-/// Copies the numbers of a block, and which of its pointers are null, from one input to another.
+/// Copies the numbers of a block, which of its pointers are null, and where in a buffer they lead, from one input to
+/// another.
 fn copy_content(block: &Block, from: &[u8], to: &mut [u8]) {
     for copy in &block.copies {
         let bytes = copy.from..copy.from + copy.size;
@@ -92,7 +93,9 @@ fn copy_content(block: &Block, from: &[u8], to: &mut [u8]) {
         let bytes = converted.from..converted.from + converted.form.size();
         to[bytes.clone()].copy_from_slice(&from[bytes]);
     }
-    for slot in block.pointers.iter().filter_map(|p| p.null).chain(block.length.integers()) {
+    let places = block.pointers.iter().filter_map(|p| if let Target::Within(to) = p.target { to.number } else { None });
+    let nulls = block.pointers.iter().filter_map(|p| p.null);
+    for slot in nulls.chain(places).chain(block.length.integers()) {
         slot.set(to, slot.get(from));
     }
 }

@@ -183,8 +183,8 @@ fn findings<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Vec<Findings<'
         let line = place(&finding.place).and_then(|(file, line)| sources.line(file, line));
         Fault { finding, line: line.map(cut) }
     };
-    let crashes: Vec<_> = report.crashes.iter().filter(|crash| crash.counts()).collect();
-    [("Crashes", crashes), ("Hangs", report.hangs.iter().collect())]
+    let counting = |list: &'a [Finding]| list.iter().filter(|finding| finding.counts()).collect::<Vec<_>>();
+    [("Crashes", counting(&report.crashes)), ("Hangs", counting(&report.hangs))]
         .into_iter()
         .filter(|(_, list)| !list.is_empty())
         .map(|(title, list)| Findings { title, list: Listed::of(list.into_iter().map(&mut fault)) })

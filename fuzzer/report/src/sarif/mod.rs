@@ -70,6 +70,9 @@ fn finding(report: &Report, finding: &Finding, rule: &str, root: &SourceRoot) ->
     if let Some(grade) = finding.grade {
         result["properties"]["grade"] = json!(grade);
     }
+    if finding.existed_in.is_some() {
+        result["baselineState"] = json!("unchanged");
+    }
     if !finding.counts() {
         result["level"] = json!("note");
         result["properties"]["violates"] = json!(finding.violates);
