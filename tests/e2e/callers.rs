@@ -90,3 +90,21 @@ fn a_callback_that_returns_null_is_a_precondition() {
     let (crash, _) = fuzz(&dir, source, 0);
     assert_eq!(crash.violates, ["m->get() != NULL"]);
 }
+
+#[test]
+fn an_assertion_at_the_head_states_a_precondition() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nint f(int n)\n{\n  assert(n < 40);\n  if (n * n == 3) return 5;\n  \
+                  return n > 3;\n}\n";
+    let (crash, _) = fuzz(&dir, source, 0);
+    assert_eq!(crash.violates, ["n < 40"]);
+}
+
+#[test]
+fn a_later_assertion_that_fails_is_a_finding() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nint f(int n)\n{\n  if (n * n == 3) return 5;\n  int half = n / 2;\n  \
+                  assert(half != 20);\n  return n > 3;\n}\n";
+    let (crash, _) = fuzz(&dir, source, 3);
+    assert_eq!(crash.grade, Some(Grade::Plausible));
+}

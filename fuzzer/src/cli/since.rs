@@ -1,7 +1,7 @@
 //! `--since REF`: counts only the findings that a change introduced.
 //!
-//! 1. The older state is that of the sources at a revision of git, extracted to a temporary directory, or an older build
-//!    of the target.
+//! 1. The older state is that of the sources at a revision of git, extracted to a temporary directory, or an older
+//!    build of the target.
 //! 2. A short campaign on it starts with the failing inputs of the present one.
 //! 3. A finding that occurs there in the same function at a line with the same text existed before. It is listed, and
 //!    does not count.

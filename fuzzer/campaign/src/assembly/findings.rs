@@ -91,7 +91,7 @@ impl<'a> Verdicts<'a> {
             }
             _ => {
                 let violates = shrunk.map_or_else(Vec::new, |f| f.violates.clone());
-                (violates, shrunk.map_or_else(Vec::new, |f| callers(self.target, self.function, f)))
+                (violates, callers(self.target, self.function, shrunk))
             }
         }
     }
@@ -102,7 +102,7 @@ const CALLERS: usize = 4;
 
 /// The callers that could confirm a crash: of a static function, the public functions that lead to it; otherwise those
 /// that construct the object on whose content the crash depends.
-fn callers(target: &Target, index: usize, crash: &Failing) -> Vec<Caller> {
+fn callers(target: &Target, index: usize, crash: Option<&Failing>) -> Vec<Caller> {
     let function = &target.functions[index];
     let caller = |i: &usize, constructs: Option<&String>| {
         let Function { name, symbol, .. } = target.functions[*i].clone();
@@ -112,7 +112,8 @@ fn callers(target: &Target, index: usize, crash: &Failing) -> Vec<Caller> {
     if !public.is_empty() {
         return public.iter().take(CALLERS).map(|i| caller(i, None)).collect();
     }
-    let Some(FilledObject { path, type_name }) = &crash.depends_on else { return Vec::new() };
+    let depends_on = crash.and_then(|crash| crash.depends_on.as_ref());
+    let Some(FilledObject { path, type_name }) = depends_on else { return Vec::new() };
     let constructors = callers::constructors(target, function, type_name);
     constructors.iter().take(CALLERS).map(|i| caller(i, Some(path))).collect()
 }

@@ -11,7 +11,9 @@ pub(super) fn grade(function: &Function, report: &mut Report) {
         let mut sources = Sources::of(report);
         let mut violated = |crash: &Finding| {
             let is_open = |text: &&String| !expects_null(report, &mut sources, text);
-            crash.violates.iter().filter(is_open).cloned().collect()
+            let mut violates: Vec<String> = crash.violates.iter().filter(is_open).cloned().collect();
+            violates.extend(asserted(report, &mut sources, crash).filter(|text| !violates.contains(text)));
+            violates
         };
         report.crashes.iter().map(&mut violated).collect()
     };
@@ -36,6 +38,31 @@ fn expects_null<'a>(report: &'a Report, sources: &mut Sources<'a>, precondition:
     let is_comparison = |predicate: &str| matches!(predicate, "==" | "!=");
     let sites = report.sites.iter().filter(|s| s.function == report.function && is_comparison(&s.predicate));
     sites.into_iter().any(|site| sources.line(&site.file, site.line).is_some_and(|line| is_operand(line, pointer)))
+}
+
+/// The condition of the assertion at the head of the function that fails: what it states about its arguments. Later
+/// assertions are about what the function has computed, and their failures are its own.
+fn asserted<'a>(report: &'a Report, sources: &mut Sources<'a>, crash: &Finding) -> Option<String> {
+    let inside = crash.place.strip_prefix(&report.function)?.strip_prefix(" (")?.strip_suffix(')')?;
+    let (file, line) = inside.rsplit_once(':')?;
+    let known = report.sites.iter().map(|s| &s.file).chain([&report.signature.file]);
+    let file = known.into_iter().find(|known| *known == file)?;
+    let line: u32 = line.parse().ok().filter(|_| crash.reason.starts_with("SIGABRT"))?;
+    let own = report.sites.iter().filter(|s| s.function == report.function && s.file == *file && s.line < line);
+    for site in own {
+        condition(sources.line(file, site.line)?)?;
+    }
+    Some(condition(sources.line(file, line)?)?.to_owned())
+}
+
+/// The condition that a line asserts, if it does nothing else.
+fn condition(line: &str) -> Option<&str> {
+    let (_, condition) = line
+        .trim()
+        .strip_suffix(");")?
+        .split_once("assert(")
+        .filter(|(before, _)| before.chars().all(|c| c.is_alphanumeric() || c == '_'))?;
+    Some(condition.trim())
 }
 
 /// Whether a condition in the line tests the pointer itself: `p == NULL`, `!p`, `p &&`.
@@ -68,6 +95,14 @@ fn is_operand(line: &str, pointer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_with_an_assertion_only_has_a_condition() {
+        assert_eq!(condition("  assert(n > f(2));"), Some("n > f(2)"));
+        assert_eq!(condition("my_assert( p );"), Some("p"));
+        assert_eq!(condition("if (n) assert(p);"), None);
+        assert_eq!(condition("check(p);"), None);
+    }
 
     #[test]
     fn a_pointer_is_compared_with_null() {

@@ -166,8 +166,8 @@ pub(super) fn find(target: &Target, f: &Function, name: &CStr, levels: usize) ->
 /// construct another one do not count, nor does `f` if it constructs such objects itself. Those that take text come
 /// first: what they parse can become any object.
 pub(crate) fn constructors_of(target: &Target, f: &Function, name: &CStr) -> Vec<usize> {
-    let kind = |g: &Function| construction_kind(g, name, has_constructor_name(g));
-    if kind(f).is_some_and(|way| way != ConstructionKind::Result) && has_constructor_name(f) {
+    let kind = |g: &Function| construction_kind(g, name, has_initialiser_name(g));
+    if kind(f).is_some_and(|way| way != ConstructionKind::Result) && has_initialiser_name(f) {
         return Vec::new();
     }
     let constructs = |i: &usize| {
@@ -236,6 +236,13 @@ const MOST_NAMED: usize = 4;
 fn has_constructor_name(g: &Function) -> bool {
     let lower = g.name.to_lowercase();
     is_cpp_constructor(g) || WORDS.iter().any(|w| lower.contains(w))
+}
+
+/// Whether the name is typical of functions that initialise memory. Those that allocate an object are called `new` too,
+/// but so are those that take over a new part: `list_append_new`.
+fn has_initialiser_name(g: &Function) -> bool {
+    let lower = g.name.to_lowercase();
+    is_cpp_constructor(g) || ["init", "create", "open", "setup"].iter().any(|w| lower.contains(w))
 }
 
 fn is_initialiser(target: &Target, f: &Function, g: &Function, name: &CStr) -> bool {
