@@ -157,7 +157,7 @@ impl<'a> Supervisor<'a> {
             report = self.read_report(&dir)?;
         }
         let proofs = self.prove(&dir, &mut report);
-        self.ask_callers(&dir, &mut report)?;
+        self.ask_callers(&dir, &mut report);
         self.check_tests(&dir, &mut report)?;
         Ok(Finished { report, dir, proofs })
     }
@@ -339,17 +339,21 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Searches for crashes through callers, unless the user has interrupted the campaign.
-    fn ask_callers(&mut self, dir: &Path, report: &mut Report) -> Result<(), Error> {
+    fn ask_callers(&mut self, dir: &Path, report: &mut Report) {
         if self.options.run.caller_search != CallerSearch::AtEnd
             || interrupts::requested()
             || !report.crashes.iter().any(Finding::needs_caller)
         {
-            return Ok(());
+            return;
         }
         self.display.enter(Phase::Report);
-        let symbol = manifest::read(dir)?.symbol;
         let options = &*self.options;
-        reports::update(dir, report, |report| callers::search(options, &symbol, report))
+        let asked = manifest::read(dir).and_then(|manifest| {
+            reports::update(dir, report, |report| callers::search(options, &manifest.symbol, report))
+        });
+        if let Err(e) = asked {
+            self.display.warn(&format!("crashes are not confirmed through callers: {e}"));
+        }
     }
 
     /// Compiles and runs the emitted tests, unless the user has interrupted the campaign.
