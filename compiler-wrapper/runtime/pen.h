@@ -532,7 +532,7 @@ struct pen_cast {
 };
 
 enum pen_buffer_flag {
-  PEN_BUFFER_INCLUSIVE = 1, /* the second pointer may be that to the last element, and not behind it */
+  PEN_BUFFER_INCLUSIVE = 1, /* the second pointer leads to the last element at most, not to the end */
   PEN_BUFFER_LIMIT = 2,     /* the function accesses no memory through the second pointer, and does not change it */
   PEN_BUFFER_WEAK = 4       /* they are only compared for equality: this counts if another pair has one of them */
 };

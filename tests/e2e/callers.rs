@@ -16,7 +16,7 @@ const GUARDED: &str = "static int f(int n)\n{\n  if (n * n == 3) return 5;\n  if
                        return n > 3;\n}\n";
 
 #[test]
-fn what_the_caller_of_a_static_function_never_passes_does_not_count() {
+fn a_crash_of_a_static_function_with_arguments_that_no_caller_passes_does_not_count() {
     let dir = Dir::new();
     let (crash, run) = fuzz(&dir, &format!("{GUARDED}int outer(int n) {{ return n > 5 ? 0 : f(n); }}\n"), 0);
     assert_eq!(
@@ -98,6 +98,25 @@ fn an_assertion_at_the_head_states_a_precondition() {
                   return n > 3;\n}\n";
     let (crash, _) = fuzz(&dir, source, 0);
     assert_eq!(crash.violates, ["n < 40"]);
+}
+
+#[test]
+fn a_failing_assertion_about_a_computed_value_is_a_finding() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nint f(int n)\n{\n  int half = n / 2;\n  assert(half != 20);\n  \
+                  if (n * n == 3) return 5;\n  return n > 3;\n}\n";
+    let (crash, _) = fuzz(&dir, source, 3);
+    assert_eq!(crash.grade, Some(Grade::Plausible));
+}
+
+/// The caller passes what the assertion excludes.
+#[test]
+fn a_failing_assertion_of_a_static_function_is_confirmed_through_its_caller() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nstatic int f(int n)\n{\n  assert(n < 40);\n  if (n * n == 3) return 5;\n  \
+                  return n > 3;\n}\nint outer(int n) { return f(n); }\n";
+    let (crash, _) = fuzz(&dir, source, 3);
+    assert_eq!(crash.grade, Some(Grade::Confirmed));
 }
 
 #[test]

@@ -162,7 +162,7 @@ pub struct Cast {
 
 /// Bits of [`BufferPair::flags`].
 pub mod buffer_flag {
-    /// The second pointer may be that to the last element, and not after it.
+    /// The second pointer leads to the last element at most, not to the end.
     pub const INCLUSIVE: u32 = 1;
     /// The function accesses no memory through the second pointer, and does not change it.
     pub const LIMIT: u32 = 2;

@@ -5,13 +5,17 @@
 //! functions that lead to the static function, or at the function under test with objects that constructors make. A
 //! crash that occurs there as well is confirmed (BASILISK, arXiv 1812.07932: ask the callers).
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use penfuzz_engine::saturation::ScopeKind;
 use penfuzz_error::Error;
 use penfuzz_report::{
     Report,
     finding::{Caller, Finding, Grade},
+    sources::place,
 };
 use penfuzz_system::process::{deadline, interrupts};
 use penfuzz_target::{inputs::Calls, recorded};
@@ -72,7 +76,7 @@ fn crashes_from(options: &Options, symbol: &str, way: &Caller, time: Duration) -
         settings.calls = Calls::default();
         &way.symbol
     };
-    let is_recorded = |dir: &std::path::PathBuf| recorded::of_symbol(dir, function).exists();
+    let is_recorded = |dir: &PathBuf| recorded::of_symbol(dir, function).exists();
     let run_options = RunOptions {
         out: Some(out.path().join("campaign")),
         seeds: options.run.seeds.clone().filter(is_recorded),
@@ -96,7 +100,7 @@ fn crashes_from(options: &Options, symbol: &str, way: &Caller, time: Duration) -
 
 /// Notes whether a crash is among those of a caller.
 fn note(crash: &mut Finding, way: &Caller, found: &[Finding]) {
-    let same = found.iter().find(|other| is_same_place(&crash.place, &other.place));
+    let same = found.iter().find(|other| is_same_place(crash.innermost(), other.innermost()));
     let Some(caller) = crash.callers.iter_mut().find(|caller| caller.symbol == way.symbol) else { return };
     caller.reproduces = Some(same.is_some());
     if let Some(same) = same {
@@ -108,9 +112,7 @@ fn note(crash: &mut Finding, way: &Caller, found: &[Finding]) {
 
 /// Whether two crashes occur at the same line. The functions may differ: the compiler may have inlined one.
 fn is_same_place(a: &str, b: &str) -> bool {
-    let innermost = |place: &str| place.split(", called by").next().unwrap_or_default().to_owned();
-    let line = |place: &str| Some(innermost(place).rsplit_once('(')?.1.to_owned());
-    innermost(a) == innermost(b) || line(a).is_some() && line(a) == line(b)
+    place(a).map_or(a == b, |line| place(b) == Some(line))
 }
 
 #[cfg(test)]
@@ -118,9 +120,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_compared_by_their_innermost_line() {
-        assert!(is_same_place("f (a.c:4)", "outer (a.c:4), called by main (a.c:9)"));
-        assert!(!is_same_place("f (a.c:4), called by g (a.c:9)", "f (a.c:5), called by g (a.c:9)"));
+    fn places_are_compared_by_their_line() {
+        assert!(is_same_place("f (a.c:4)", "outer (a.c:4)"));
+        assert!(!is_same_place("f (a.c:4)", "f (a.c:5)"));
         assert!(is_same_place("libm.so.6+0x10", "libm.so.6+0x10"));
         assert!(!is_same_place("libm.so.6+0x10", "libm.so.6+0x18"));
     }

@@ -104,6 +104,12 @@ pub fn made_by(callers: &[Caller]) -> Option<String> {
 }
 
 impl Finding {
+    /// The innermost frame of its place: of an abort, `place` also has the callers.
+    #[must_use]
+    pub fn innermost(&self) -> &str {
+        self.place.split(", called by").next().unwrap_or_default()
+    }
+
     /// Whether the only reason against the crash is that it is not known to occur through a caller.
     #[must_use]
     pub fn needs_caller(&self) -> bool {

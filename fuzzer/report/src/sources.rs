@@ -70,7 +70,8 @@ pub(super) fn cut(line: &str) -> String {
 }
 
 /// Parses file and line of a frame `function (file:line)`; `None` for a frame of a library.
-pub(super) fn place(frame: &str) -> Option<(&str, u32)> {
+#[must_use]
+pub fn place(frame: &str) -> Option<(&str, u32)> {
     let (_, inside) = frame.strip_suffix(')')?.rsplit_once(" (")?;
     let (file, line) = inside.rsplit_once(':')?;
     Some((file, line.parse().ok().filter(|line| *line > 0)?))

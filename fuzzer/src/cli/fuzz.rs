@@ -220,6 +220,8 @@ impl Args {
             proofs: ProofArgs { no_prove: true, ..self.proofs.clone() },
             sync: Vec::new(),
             monitors: Vec::new(),
+            requirements: None,
+            farm: FarmArgs { cores: None, broker_port: None, remote_brokers: Vec::new(), ..self.farm.clone() },
             ..self.clone()
         }
     }

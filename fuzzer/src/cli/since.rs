@@ -44,7 +44,7 @@ pub(super) fn judge(args: &Args, goals: Goals, done: &mut Finished) -> Result<()
     }
     let temporary = tempfile::tempdir().map_err(|e| failed(&env::temp_dir(), "has no room for an older state", e))?;
     let older = older_report(args, goals, since, &done.dir, temporary.path())?;
-    let known = match older {
+    let mut known = match older {
         Ok(report) => identities(&report),
         Err(why) => {
             errln!("penfuzz: --since: all findings count as new, because {since} cannot be tested: {why}");
@@ -53,7 +53,9 @@ pub(super) fn judge(args: &Args, goals: Goals, done: &mut Finished) -> Result<()
     };
     update(&done.dir, &mut done.report, |report| {
         for finding in report.crashes.iter_mut().chain(&mut report.hangs) {
-            finding.existed_in = known.contains(&identity(finding)).then(|| since.to_owned());
+            // Of two findings at equal lines one may be new.
+            let same = known.iter().position(|known| *known == identity(finding));
+            finding.existed_in = same.map(|i| known.swap_remove(i)).map(|_| since.to_owned());
         }
         Ok(())
     })
@@ -106,7 +108,7 @@ fn copy_inputs(dir: &Path, seeds: &Path) -> io::Result<()> {
 /// The kind of a finding, and its function and line of code; without a source, the place.
 fn identity(finding: &Finding) -> (String, String) {
     let kind = finding.reason.split([' ', ':']).next().unwrap_or_default().to_owned();
-    let place = finding.place.split(", called by").next().unwrap_or_default();
+    let place = finding.innermost();
     (kind, sources::code_at(place).unwrap_or_else(|| place.to_owned()))
 }
 

@@ -24,7 +24,7 @@ pub fn of_kind(
     claims: &Claims,
 ) -> Vec<Finding> {
     let function = &target.functions[index];
-    let verdicts = Verdicts::new(from, (target, index), shrunk);
+    let verdicts = (kind == FaultKind::Crash).then(|| Verdicts::new(from, (target, index), shrunk));
     let preconditions = preconditions::read(from.dir, &function.symbol);
     from.saved
         .faults
@@ -37,7 +37,7 @@ pub fn of_kind(
             if let Some(shrunk) = shrunk {
                 allocated::allocate(&mut args, &shrunk.from_malloc);
             }
-            let (mut violates, callers) = verdicts.of(file);
+            let (mut violates, callers) = verdicts.as_ref().map(|verdicts| verdicts.of(file)).unwrap_or_default();
             let is_broken = |p: &&Precondition| bytes.is_some_and(|x| p.is_violated(function, x));
             let recorded = preconditions.iter().filter(is_broken).map(ToString::to_string);
             violates.extend(recorded.filter(|text| !violates.contains(text)).collect::<Vec<_>>());
@@ -105,7 +105,8 @@ const CALLERS: usize = 4;
 fn callers(target: &Target, index: usize, crash: Option<&Failing>) -> Vec<Caller> {
     let function = &target.functions[index];
     let caller = |i: &usize, constructs: Option<&String>| {
-        let Function { name, symbol, .. } = target.functions[*i].clone();
+        let Function { name, symbol, .. } = &target.functions[*i];
+        let (name, symbol) = (name.clone(), symbol.clone());
         Caller { name, symbol, constructs: constructs.cloned(), reproduces: None, args: Vec::new() }
     };
     let public = if function.is_static { callers::public_callers(target, index) } else { Vec::new() };

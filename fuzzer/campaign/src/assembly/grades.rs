@@ -1,6 +1,9 @@
 //! The grades of crashes: whether the function is likely to be at fault, or its caller.
 
-use penfuzz_report::{Finding, Grade, Report, finding, sources::Sources};
+use penfuzz_report::{
+    Finding, Grade, Report, finding,
+    sources::{Sources, place},
+};
 use penfuzz_target::program::Function;
 
 /// Grades the crashes by the likely preconditions that their inputs violate.
@@ -12,7 +15,9 @@ pub(super) fn grade(function: &Function, report: &mut Report) {
         let mut violated = |crash: &Finding| {
             let is_open = |text: &&String| !expects_null(report, &mut sources, text);
             let mut violates: Vec<String> = crash.violates.iter().filter(is_open).cloned().collect();
-            violates.extend(asserted(report, &mut sources, crash).filter(|text| !violates.contains(text)));
+            if !takes_any_input && crash.callers.is_empty() {
+                violates.extend(asserted(report, &mut sources, crash).filter(|text| !violates.contains(text)));
+            }
             violates
         };
         report.crashes.iter().map(&mut violated).collect()
@@ -40,19 +45,33 @@ fn expects_null<'a>(report: &'a Report, sources: &mut Sources<'a>, precondition:
     sites.into_iter().any(|site| sources.line(&site.file, site.line).is_some_and(|line| is_operand(line, pointer)))
 }
 
-/// The condition of the assertion at the head of the function that fails: what it states about its arguments. Later
-/// assertions are about what the function has computed, and their failures are its own.
+/// The condition of the assertion at the head of the function that fails: what it states about its arguments. Failures
+/// of assertions about what the function has computed are its own.
 fn asserted<'a>(report: &'a Report, sources: &mut Sources<'a>, crash: &Finding) -> Option<String> {
-    let inside = crash.place.strip_prefix(&report.function)?.strip_prefix(" (")?.strip_suffix(')')?;
-    let (file, line) = inside.rsplit_once(':')?;
+    crash.place.strip_prefix(&report.function)?.strip_prefix(" (")?;
+    let (file, line) = place(&crash.place).filter(|_| crash.reason.starts_with("SIGABRT"))?;
     let known = report.sites.iter().map(|s| &s.file).chain([&report.signature.file]);
     let file = known.into_iter().find(|known| *known == file)?;
-    let line: u32 = line.parse().ok().filter(|_| crash.reason.starts_with("SIGABRT"))?;
     let own = report.sites.iter().filter(|s| s.function == report.function && s.file == *file && s.line < line);
     for site in own {
         condition(sources.line(file, site.line)?)?;
     }
-    Some(condition(sources.line(file, line)?)?.to_owned())
+    let condition = condition(sources.line(file, line)?)?;
+    let is_parameter = |name: &str| report.signature.parameters.iter().any(|p| p.name == name);
+    variables(condition).all(is_parameter).then(|| condition.to_owned())
+}
+
+/// The names of variables in a condition. Members, functions, numbers and names in capitals are none.
+fn variables(condition: &str) -> impl Iterator<Item = &str> {
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let words = condition.split(move |c| !is_of_name(c)).filter(|word| !word.is_empty());
+    words.filter(move |word| {
+        let at = word.as_ptr() as usize - condition.as_ptr() as usize;
+        let (before, after) = (condition[..at].trim_end(), condition[at + word.len()..].trim_start());
+        let is_member = before.ends_with('.') || before.ends_with("->");
+        let is_constant = word.starts_with(|c: char| c.is_ascii_digit()) || !word.contains(char::is_lowercase);
+        !is_member && !is_constant && !after.starts_with('(')
+    })
 }
 
 /// The condition that a line asserts, if it does nothing else.
@@ -102,6 +121,11 @@ mod tests {
         assert_eq!(condition("my_assert( p );"), Some("p"));
         assert_eq!(condition("if (n) assert(p);"), None);
         assert_eq!(condition("check(p);"), None);
+    }
+
+    #[test]
+    fn variables_are_no_members_functions_or_constants() {
+        assert_eq!(variables("p->n < MOST && !is_open(q.next) && i[3] != NULL").collect::<Vec<_>>(), ["p", "q", "i"]);
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub mod library;
 mod macros;
 pub mod model;
 pub mod paths;
+mod planned;
 mod range;
 pub mod sizes;
 pub mod types;
