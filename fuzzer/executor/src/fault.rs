@@ -12,7 +12,7 @@ use penfuzz_abi as abi;
 use penfuzz_target::{
     hash::StableHash,
     program::{
-        load::module_of,
+        modules::base_of,
         symbols::{Symbols, demangled},
         undefined::Stubs,
     },
@@ -192,7 +192,7 @@ impl FaultReader {
         if matches!(end.stop, abi::stop::FUEL | abi::stop::CHECK) {
             return self.symbols.inside(end.place).map_or(0, |a| a - 1);
         }
-        let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| module_of(end.place).is_none());
+        let called_from = || self.symbols.inside(end.caller.wrapping_sub(1)).filter(|_| base_of(end.place).is_none());
         if self.undefined_at(end.place).is_some() {
             return self.symbols.inside(end.caller.wrapping_sub(1)).unwrap_or(0);
         }

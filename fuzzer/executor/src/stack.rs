@@ -3,7 +3,7 @@
 //! The handler in `guard.c` stores addresses only; names are looked up afterwards. If the stack was corrupted or has
 //! overflowed, the frames that could be found are listed, at least the place of the fault.
 
-use penfuzz_target::program::{load::module_of, symbols::Symbols};
+use penfuzz_target::program::{modules::base_of, symbols::Symbols};
 
 use super::guard::End;
 
@@ -34,8 +34,8 @@ pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
 
 /// Returns code addresses, innermost first: the place of the fault, and the call instruction in each outer frame.
 fn addresses(end: &End) -> Vec<u64> {
-    let own = module_of(addresses as *const () as u64).map(|(base, _)| base);
-    let is_own = |address: u64| own.is_some() && module_of(address).map(|(base, _)| base) == own;
+    let own = base_of(addresses as *const () as u64);
+    let is_own = |address: u64| own.is_some() && base_of(address) == own;
     let mut rest = end.frames().skip_while(|a| is_own(*a)).peekable();
     let mut all = Vec::new();
     if end.signal != 0 || end.stop == super::guard::STOP_MEMORY {
@@ -43,7 +43,7 @@ fn addresses(end: &End) -> Vec<u64> {
         // address.
         rest.next();
         all.push(end.place);
-        if rest.next_if_eq(&end.place).is_none() && module_of(end.place).is_none() {
+        if rest.next_if_eq(&end.place).is_none() && base_of(end.place).is_none() {
             all.push(end.caller.wrapping_sub(1));
         }
     }

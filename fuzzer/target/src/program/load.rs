@@ -1,6 +1,6 @@
 //! Loads a target file into the process and reads its tables into owned values.
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -13,6 +13,7 @@ use super::{
     decision::{self, Decision},
     edges::Edges,
     function::{DeepMemory, Function, Parameter, kind_of, make_names_unique},
+    modules::base_of,
     names::qualified,
     open::{open, tables, uses_environment},
     site::Site,
@@ -155,7 +156,7 @@ impl Target {
     /// space.
     #[must_use]
     pub fn base(&self) -> u64 {
-        module_of(self.tables as u64).map_or(0, |(base, _)| base)
+        base_of(self.tables as u64).unwrap_or(0)
     }
 
     /// The records of every defined function.
@@ -203,33 +204,6 @@ impl Target {
     #[must_use]
     pub fn site_of(&self, branch: usize) -> usize {
         self.sites.partition_point(|s| s.first_branch <= branch) - 1
-    }
-}
-
-/// Returns the base address and the file of the loaded object that contains an address.
-#[must_use]
-pub fn module_of(address: u64) -> Option<(u64, PathBuf)> {
-    // SAFETY: dladdr only looks the address up; the structure is plain data.
-    unsafe {
-        let mut info: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_fname.is_null() {
-            return None;
-        }
-        let name = CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned();
-        Some((info.dli_fbase as u64, PathBuf::from(name)))
-    }
-}
-
-/// Returns the exported function that contains an address.
-#[must_use]
-pub fn symbol_of(address: u64) -> Option<String> {
-    // SAFETY: as in `module_of`.
-    unsafe {
-        let mut info: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_sname.is_null() {
-            return None;
-        }
-        Some(CStr::from_ptr(info.dli_sname).to_string_lossy().into_owned())
     }
 }
 

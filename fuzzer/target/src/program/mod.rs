@@ -10,6 +10,7 @@ mod heap;
 pub mod kind;
 pub mod load;
 pub mod mapped;
+pub mod modules;
 pub mod names;
 mod open;
 pub mod outside;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ffi::CString, os::unix::ffi::OsStrExt, path::Pa
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use super::{Target, load::module_of, mapped::MappedFile};
+use super::{Target, mapped::MappedFile, modules::module_of};
 
 /// Libraries of the compiler and the C library, which users do not expect to be searched: file names up to the first
 /// dot after `.so`.

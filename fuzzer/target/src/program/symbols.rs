@@ -8,8 +8,8 @@ use object::{Object, ObjectSection};
 use crate::{
     hash::{StableHash, of_text},
     program::{
-        load::{module_of, symbol_of},
         mapped::MappedFile,
+        modules::{base_of, module_of, symbol_of},
     },
 };
 
@@ -47,7 +47,7 @@ impl Symbols {
     /// The offset of the address in the target file, if it lies there.
     #[must_use]
     pub fn inside(&self, address: u64) -> Option<u64> {
-        module_of(address).is_some_and(|(base, _)| base == self.base).then(|| address - self.base)
+        (base_of(address) == Some(self.base)).then(|| address - self.base)
     }
 
     /// Returns a value that is equal for all offsets in one function.
