@@ -18,7 +18,7 @@ pub(super) fn aside(
     let in_child = |send: &mut dyn FnMut(&Message)| {
         silence();
         if pair.detach_from_supervisor().is_ok() {
-            work(&mut Objective::new(pair, options, (deadline, Counts::default()), None, send));
+            work(&mut Objective::new(pair, options, deadline, Counts::default(), None, send));
         }
     };
     let _ = child::run(in_child, receive, Limit::At(deadline));

@@ -125,7 +125,7 @@ pub fn text(function: &Function, value: &Value, reference: &Reference, form: For
             match form {
                 Form::Returns => name.clone(),
                 Form::FillsIn => {
-                    out.push_str(&filling_in(function, value, (name, &parameters)));
+                    out.push_str(&filling_in(function, value, name, &parameters));
                     without = "if (penfuzz_status) return penfuzz_outside;\n    ";
                     FILLED_IN.to_owned()
                 }
@@ -160,7 +160,7 @@ typedef __typeof__(0.0L + (penfuzz_reference)0) penfuzz_wide;
 
 /// Returns a C function that calls a reference which fills in structures, and returns the compared member. It sets
 /// `penfuzz_status` if the status of the reference says that there is no result.
-fn filling_in(function: &Function, value: &Value, (name, parameters): (&str, &str)) -> String {
+fn filling_in(function: &Function, value: &Value, name: &str, parameters: &str) -> String {
     let (mut variables, mut passed, mut n) = (String::new(), Vec::new(), 0);
     let place = value.member().map(Member::for_tests);
     let mut member = None;

@@ -36,7 +36,8 @@ pub fn write(
     dir: &Path,
     pair: &Pair,
     answer: &Answer,
-    (made, is_generated): (&BuildInputs, bool),
+    made: &BuildInputs,
+    is_generated: bool,
     style: Style,
 ) -> Result<(), Error> {
     let inputs = answer.inputs();

@@ -50,7 +50,8 @@ impl Pair {
         session: ReplaySession,
         reference: Reference,
         names: Names,
-        (flags, libs): (&[String], &[String]),
+        flags: &[String],
+        libs: &[String],
     ) -> Result<Self, Error> {
         let function = session.evaluator.function();
         let value = Value::of(function, names)?;

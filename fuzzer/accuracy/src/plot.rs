@@ -68,7 +68,7 @@ pub fn draw(pair: &Pair, parts: &[Peak], style: &str) -> String {
         out.push_str(&svg::text(LEFT - 8.0, y.at(*tick) + 4.0, "e", &label));
     }
     for (n, part) in parts.iter().enumerate() {
-        bar(&mut out, (kind, unit), part, (x.at(n as f64), x.at(n as f64 + 1.0)), y.at(part.value));
+        bar(&mut out, kind, unit, part, x.at(n as f64), x.at(n as f64 + 1.0), y.at(part.value));
     }
     out.push_str(&svg::line((LEFT, BOTTOM), (RIGHT, BOTTOM), "axis"));
     for n in (0..parts.len()).step_by(parts.len() / LABELS + 1) {
@@ -102,7 +102,7 @@ fn short(kind: Kind, bits: u64) -> String {
 }
 
 /// Appends the bar of one part, with a tooltip of its ends and error.
-fn bar(out: &mut String, (kind, unit): (Kind, &str), part: &Peak, (from, to): (f64, f64), top: f64) {
+fn bar(out: &mut String, kind: Kind, unit: &str, part: &Peak, from: f64, to: f64, top: f64) {
     let (from, to, top) = (from.min(to), from.max(to), top.clamp(TOP, BOTTOM));
     let decimal = |position| literal::decimal(kind, line::raw(kind, position));
     let _ = writeln!(

@@ -33,7 +33,7 @@ pub(super) fn search(objective: &mut Objective, options: &Options, seed: u64) ->
         peaks
     } else {
         let short = || Instant::now() + options.max_time / SHORT;
-        let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, (short(), 1), branches));
+        let ends = objective.with_branches(|branches| starts::boundaries(&starts, &layout, short(), 1, branches));
         starts.extend_from_slice(&ends);
         starts.extend(cancelled(objective, &starts, &layout, Instant::now() + options.max_time / (2 * SHORT)));
         if let Some(control) = options.control {
@@ -41,7 +41,7 @@ pub(super) fn search(objective: &mut Objective, options: &Options, seed: u64) ->
         } else {
             let whole = box_of(&layout);
             let mut hints = starts::near_one(&whole, &layout, &mut rng);
-            let binades = starts::boundaries(&starts, &layout, (short(), 1), |at| objective.binade(at));
+            let binades = starts::boundaries(&starts, &layout, short(), 1, |at| objective.binade(at));
             let near_one = starts::first_ones(&binades, &mut rng);
             hints.extend(starts::near_boundaries(&ends, &whole, &layout, &mut rng));
             hints.extend(starts::near_boundaries(&near_one, &whole, &layout, &mut rng));
@@ -56,7 +56,7 @@ fn cancelled(objective: &mut Objective, starts: &[Vec<u64>], layout: &Layout, un
     if !objective.has_operations() {
         return Vec::new();
     }
-    let mut all = starts::boundaries(starts, layout, (until, RECORDED), |at| objective.signs_of_sums(at));
+    let mut all = starts::boundaries(starts, layout, until, RECORDED, |at| objective.signs_of_sums(at));
     all.retain(|at| objective.cancels(at));
     all
 }

@@ -115,7 +115,8 @@ pub fn first_ones<R: Rand>(all: &[Vec<u64>], rng: &mut R) -> Vec<Vec<u64>> {
 pub fn boundaries<T: PartialEq + Clone>(
     starts: &[Vec<u64>],
     layout: &Layout,
-    (until, costs): (Instant, usize),
+    until: Instant,
+    costs: usize,
     mut of: impl FnMut(&[u64]) -> T,
 ) -> Vec<Vec<u64>> {
     let mut pairs: Vec<usize> = (1..starts.len()).collect();
@@ -226,7 +227,7 @@ mod tests {
         // Boundaries of the result's binades: it is a power of two at each of these arguments.
         let thresholds = [1.001, 1.002, 1.003, 1.25, 3.7, 900.5];
         let found =
-            boundaries(&starts, &layout, (later(), 1), |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
+            boundaries(&starts, &layout, later(), 1, |at| thresholds.iter().filter(|t| number(at[0]) >= **t).count());
         for t in thresholds {
             assert!(found.contains(&vec![line::position(Kind::F64, t.to_bits())]), "{t}");
         }
@@ -251,7 +252,7 @@ mod tests {
         };
         for seed in 1..=5 {
             let starts = starts(&layout, &mut StdRand::with_seed(seed));
-            let found = boundaries(&starts, &layout, (later(), 1), part);
+            let found = boundaries(&starts, &layout, later(), 1, part);
             let n = found.iter().filter(|at| part(at) == 2 && log(at).abs() > 708.9).count();
             assert!(n > 4, "seed {seed}: {n} of {}", found.len());
         }
@@ -262,14 +263,14 @@ mod tests {
         let layout = Layout::packed(&[Kind::F64]);
         let starts = starts(&layout, &mut StdRand::with_seed(1));
         let mut asked = 0;
-        let found = boundaries(&starts, &layout, (later(), 1), |at| {
+        let found = boundaries(&starts, &layout, later(), 1, |at| {
             asked += 1;
             at[0]
         });
         assert!((MAX_CALLS..MAX_CALLS + 2000).contains(&asked) && found.len() > 1000, "{asked}, {}", found.len());
-        assert!(boundaries(&starts, &layout, (Instant::now(), 1), |at| at[0]).is_empty(), "there is no time");
+        assert!(boundaries(&starts, &layout, Instant::now(), 1, |at| at[0]).is_empty(), "there is no time");
         asked = 0;
-        let _ = boundaries(&starts, &layout, (later(), 8), |at| {
+        let _ = boundaries(&starts, &layout, later(), 8, |at| {
             asked += 1;
             at[0]
         });

@@ -141,7 +141,7 @@ impl Store {
     /// # Errors
     /// When it holds other files or runs of another comparison, another process with this seed uses it, or it cannot be
     /// written.
-    pub fn open(dir: &Path, about: &Identity, (target, seed): (&Path, u64)) -> Result<Self, Error> {
+    pub fn open(dir: &Path, about: &Identity, target: &Path, seed: u64) -> Result<Self, Error> {
         directory::refuse_foreign(dir, &[ABOUT, LOCK])?;
         fs::create_dir_all(dir).map_err(|e| failed(dir, "cannot be created as output directory", e))?;
         let _turn = lock_directory(dir)?;

@@ -59,7 +59,7 @@ pub fn run(pair: &mut Pair, options: &Options, mut store: Option<&mut Store>) ->
             // This is a child process: nothing else borrows the pair here.
             let mut pair = pair.borrow_mut();
             if pair.detach_from_supervisor().is_ok() {
-                worker::run(Objective::new(&mut pair, options, (until, before), worst, send), options, seed);
+                worker::run(Objective::new(&mut pair, options, until, before, worst, send), options, seed);
             }
         };
         let ending =

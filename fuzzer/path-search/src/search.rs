@@ -199,7 +199,7 @@ impl<'a> Search<'a> {
         self.arm(0, None);
         let general = Dictionary::general();
         let mut walk =
-            Walk::new(self.evaluator, (0, &mut self.goals[0]), (&self.fatal_inputs, self.bounds), u64::MAX, send);
+            Walk::new(self.evaluator, 0, &mut self.goals[0], &self.fatal_inputs, self.bounds, u64::MAX, send);
         loop {
             match kind {
                 SearchKind::Random => random::fill(&mut self.rng, &self.layout, &mut self.x),
@@ -235,8 +235,8 @@ impl<'a> Search<'a> {
         for seed in seeds {
             let mut x = seed.clone();
             x.resize(size, 0);
-            let known = (&self.fatal_inputs, self.bounds);
-            Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, u64::MAX, send).evaluate(&x)?;
+            Walk::new(self.evaluator, goal, &mut self.goals[goal], &self.fatal_inputs, self.bounds, u64::MAX, send)
+                .evaluate(&x)?;
         }
         Ok(())
     }
@@ -265,9 +265,9 @@ impl<'a> Search<'a> {
                 Round::Best | Round::Fresh => left.min(budget / 2 + 1),
             };
             self.choose_start(goal, turn_of, &layout);
-            let known = (&self.fatal_inputs, self.bounds);
             let chain = self.goals[goal].chain().filter(|_| turn_of == Round::Chain);
-            let mut walk = Walk::new(self.evaluator, (goal, &mut self.goals[goal]), known, allowed, send);
+            let mut walk =
+                Walk::new(self.evaluator, goal, &mut self.goals[goal], &self.fatal_inputs, self.bounds, allowed, send);
             walk.chain = chain;
             let end = match (turn_of, &mut self.chain) {
                 (Round::Chain, Some(chain)) => chain.minimize(&mut walk, &mut self.x, &layout, &mut self.rng),
@@ -385,8 +385,10 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         evaluator: &'a mut Evaluator,
-        (number, goal): (usize, &'a mut PathGoal),
-        (fatal_inputs, bounds): (&'a FatalInputs, Bounds),
+        number: usize,
+        goal: &'a mut PathGoal,
+        fatal_inputs: &'a FatalInputs,
+        bounds: Bounds,
         budget: u64,
         send: &'a mut dyn FnMut(Progress),
     ) -> Self {

@@ -44,7 +44,8 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
     let solvers = solver::find();
     let all: Vec<BranchIndex> = report.tests.iter().flat_map(|t| t.covers.iter().copied()).collect();
     let mut prover = Prover::new(
-        (dir, manifest),
+        dir,
+        manifest,
         report,
         &all,
         None,
@@ -63,7 +64,8 @@ pub fn check(dir: &Path, manifest: &Manifest, report: &Report, each: Duration) -
 /// # Errors
 /// When files cannot be written.
 pub fn check_paths(
-    (dir, manifest): (&Path, &Manifest),
+    dir: &Path,
+    manifest: &Manifest,
     report: &Report,
     places: &Places,
     paths: &[(usize, Vec<u32>)],
@@ -74,7 +76,7 @@ pub fn check_paths(
     let sites: Vec<_> = sites.into_iter().collect();
     let lines = Some(together::lines_of_paths(report, &known));
     let limits = Limits { each, all: Duration::MAX, closed_world: false };
-    let mut prover = Prover::new((dir, manifest), report, &sites, lines, solver::find(), limits)?;
+    let mut prover = Prover::new(dir, manifest, report, &sites, lines, solver::find(), limits)?;
     prover.link()?;
     let mut checked = Checked::default();
     for (number, ((test, branches), places)) in paths.iter().zip(&known).enumerate() {

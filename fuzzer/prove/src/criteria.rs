@@ -29,7 +29,7 @@ pub fn examine(dir: &Path, manifest: &Manifest, report: &mut Report, limits: Lim
         let goal = &mut report.criterion_goals[at.site];
         (goal.proved_infeasible, goal.proof) = (false, None);
     }
-    let mut prover = Prover::new((dir, manifest), &goals, &open, None, solvers, limits)?;
+    let mut prover = Prover::new(dir, manifest, &goals, &open, None, solvers, limits)?;
     if open.iter().any(|at| report.criterion_goals[at.site].criterion == "loop") {
         // If functions of other sources call the function again, its record mixes the iterations of several
         // activations.

@@ -137,9 +137,9 @@ fn ask_about(
     if solvers.is_empty() {
         return Ok(Summary { asked: goals.len(), without_solver: true, ..Summary::default() });
     }
-    let mut prover = Prover::new((dir, manifest), report, goals, None, solvers, limits)?;
+    let mut prover = Prover::new(dir, manifest, report, goals, None, solvers, limits)?;
     let proofs = if report.goals.are_exceptions() {
-        prover.examine_many(report, goals, (limits.first_pass(goals.len()), limits.each))?
+        prover.examine_many(report, goals, limits.first_pass(goals.len()), limits.each)?
     } else {
         goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<Vec<_>, _>>()?
     };

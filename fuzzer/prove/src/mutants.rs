@@ -212,10 +212,10 @@ impl Examiner<'_> {
         let Some((translation, slice)) = self.slice(&mutants, question) else { return Ok(()) };
         let mut proof = None;
         if let Some(coarse) = coarse::coarser(&slice) {
-            let brief = self.ask(&mutants, question, (translation, &coarse), true)?;
+            let brief = self.ask(&mutants, question, translation, &coarse, true)?;
             proof = Some(brief).filter(Proof::is_proved);
         }
-        let proof = proof.map_or_else(|| self.ask(&mutants, question, (translation, &slice), false), Ok)?;
+        let proof = proof.map_or_else(|| self.ask(&mutants, question, translation, &slice, false), Ok)?;
         // Other functions than the function under test have other arguments than the inputs.
         if mutants[0].symbol == self.report.signature.symbol {
             course.answers.inputs.extend(models::inputs_of(&self.report.signature, std::iter::once(&proof)));
@@ -263,7 +263,8 @@ impl Examiner<'_> {
         &self,
         mutants: &[&Survivor],
         question: Question,
-        (translation, slice): (&Translation, &Slice),
+        translation: &Translation,
+        slice: &Slice,
         is_brief: bool,
     ) -> Result<Proof, Error> {
         let (point, mutant) = (mutants[0].number.0, mutants[0].mutant);

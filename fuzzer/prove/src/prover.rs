@@ -82,7 +82,8 @@ pub(super) struct Prover {
 impl Prover {
     /// Translates the functions of these goals, or only the given paths ([`TranslationRequest::paths`]).
     pub(super) fn new(
-        (dir, manifest): (&Path, &Manifest),
+        dir: &Path,
+        manifest: &Manifest,
         report: &Report,
         goals: &[BranchIndex],
         paths: Option<String>,
@@ -168,7 +169,8 @@ impl Prover {
         &mut self,
         report: &Report,
         goals: &[BranchIndex],
-        (brief, each): (Duration, Duration),
+        brief: Duration,
+        each: Duration,
     ) -> Result<Vec<Proof>, Error> {
         self.budget.allow(brief);
         self.is_brief = true;
@@ -319,14 +321,15 @@ impl Prover {
         let context = if self.in_calls { ".in-calls" } else { "" };
         let function = file_name_part(&site.function);
         let name = format!("{function}.{}-{}.{number}-{branch}{context}{suffix}.smt2", site.line, site.column);
-        self.ask_as(report, (site, &site.branches[j].outcome), translation, slice, &name)
+        self.ask_as(report, site, &site.branches[j].outcome, translation, slice, &name)
     }
 
     /// Runs the solvers on a slice. Keeps the query in the file `name`.
     pub(super) fn ask_as(
         &self,
         report: &Report,
-        (site, outcome): (&Site, &str),
+        site: &Site,
+        outcome: &str,
         translation: &Translation,
         slice: &Slice,
         name: &str,
@@ -372,7 +375,7 @@ impl Prover {
         let site = &report.sites[place.site];
         let (symbol, branch) = CodeBranch::of(site, place.branch).ok_or("the report is older than proofs")?;
         if self.in_calls {
-            return self.slice_in_calls(translations, report, (site, symbol, branch));
+            return self.slice_in_calls(translations, report, site, symbol, branch);
         }
         let of = |t: &&Translation| t.symbol == symbol;
         let slices = translations.iter().filter(of).filter_map(|translation| {
@@ -397,7 +400,9 @@ impl Prover {
         &self,
         translations: &'a [Translation],
         report: &Report,
-        (site, symbol, branch): (&Site, &str, CodeBranch),
+        site: &Site,
+        symbol: &str,
+        branch: CodeBranch,
     ) -> Result<(&'a Translation, Slice), &'static str> {
         let is_same = |code: &Code| code.symbol == symbol && code.number == branch.site;
         let sites = report.sites.iter().filter(|s| s.kind == site.kind && s.code.as_ref().is_some_and(is_same));

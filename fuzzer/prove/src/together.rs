@@ -55,10 +55,12 @@ pub enum Kind {
 /// # Errors
 /// When files cannot be written.
 pub fn examine(
-    (dir, manifest): (&std::path::Path, &Manifest),
+    dir: &std::path::Path,
+    manifest: &Manifest,
     report: &Report,
     places: &Places,
-    (kind, questions): (Kind, &[Question]),
+    kind: Kind,
+    questions: &[Question],
     limits: Limits,
 ) -> Result<Vec<Option<Proof>>, Error> {
     let known: Vec<_> = questions.iter().map(|question| places_of(places, &question.branches)).collect();
@@ -69,7 +71,7 @@ pub fn examine(
     }
     let sites: Vec<_> = sites.into_iter().collect();
     let paths = (kind == Kind::Path).then(|| lines_of_paths(report, &known));
-    let mut prover = Prover::new((dir, manifest), report, &sites, paths, solvers, limits)?;
+    let mut prover = Prover::new(dir, manifest, report, &sites, paths, solvers, limits)?;
     if kind == Kind::Path {
         // Needed because functions of other sources may call the function again.
         prover.link()?;
@@ -182,7 +184,7 @@ impl Prover {
             site.column,
             branches[0].site
         );
-        self.ask_as(report, (site, &outcomes.join(", ")), translation, &slice, &name)
+        self.ask_as(report, site, &outcomes.join(", "), translation, &slice, &name)
     }
 
     fn slice_of_all(
@@ -213,7 +215,8 @@ impl Prover {
 /// # Errors
 /// When files cannot be written.
 pub fn vectors(
-    of: (&std::path::Path, &Manifest),
+    dir: &std::path::Path,
+    manifest: &Manifest,
     report: &mut Report,
     target: &Target,
     places: &Places,
@@ -243,7 +246,7 @@ pub fn vectors(
     };
     let questions: Vec<_> =
         open.iter().flat_map(|(_, goals, asked)| asked.iter().map(|v| question(goals, *v))).collect();
-    let proofs = examine(of, report, places, (Kind::OneRound, &questions), limits)?;
+    let proofs = examine(dir, manifest, report, places, Kind::OneRound, &questions, limits)?;
     let mut proofs = proofs.into_iter().map(|proof| Some(proof.filter(Proof::is_proved)?.file));
     for (number, goals, asked) in open {
         let proved: HashMap<usize, String> = asked.into_iter().filter_map(|v| Some((v, proofs.next()??))).collect();

@@ -317,7 +317,7 @@ impl Subjects {
             _ => Reference::parse(question.reference, session.evaluator.function())?,
         };
         let libs = if self.linked.sources.is_empty() { &self.linked.libs } else { &self.target.libs };
-        let mut pair = Pair::new(session, reference, question.names, (&self.target.flags(), libs))?;
+        let mut pair = Pair::new(session, reference, question.names, &self.target.flags(), libs)?;
         // The operations of a library that is not instrumented cannot be recorded.
         let is_source = !self.linked.sources.is_empty() && !self.is_library;
         if is_source && !question.exact && !search.exhaust {
@@ -340,7 +340,7 @@ impl Subjects {
             libs: &[&self.target.libs[..], &self.linked.libs].concat(),
             rounding: self.target.rounding,
         };
-        emitted::write(dir, pair, answer, (&made, self.core.is_some() || self.is_library), style)
+        emitted::write(dir, pair, answer, &made, self.core.is_some() || self.is_library, style)
     }
 }
 
@@ -353,7 +353,7 @@ pub(super) fn compare(target: &TargetArgs, question: &Question, search: &SearchA
     let options = search.options(question.exact);
     let about = Identity::of(&pair, &subjects.name, &subjects.target.args, &options);
     let mut store =
-        search.output.as_ref().map(|dir| Store::open(dir, &about, (&subjects.name, search.seed))).transpose()?;
+        search.output.as_ref().map(|dir| Store::open(dir, &about, &subjects.name, search.seed)).transpose()?;
     let mut answer = accuracy::run(&mut pair, &options, store.as_mut())?;
     answer.bound = subjects.core.as_ref().filter(|_| question.reference == "auto").map(fpcore::bound);
     if search.json {

@@ -194,7 +194,7 @@ fn expr(item: &Item, scope: &mut Vec<String>) -> Parsed<Expr> {
         ("if", [c, a, b]) => Ok(Expr::If(Box::new([expr(c, scope)?, expr(a, scope)?, expr(b, scope)?]))),
         ("let" | "let*", [Item::List(bindings), body]) => binding(head == "let*", bindings, body, scope),
         ("while" | "while*", [condition, Item::List(variables), body]) => {
-            repetition(head == "while*", (condition, variables, body), scope)
+            repetition(head == "while*", condition, variables, body, scope)
         }
         ("!", [annotations @ .., body]) => {
             let own = property(annotations, ":precision").map(precision).transpose()?;
@@ -233,7 +233,9 @@ fn binding(one_by_one: bool, bindings: &[Item], body: &Item, scope: &mut Vec<Str
 
 fn repetition(
     one_by_one: bool,
-    (condition, variables, body): (&Item, &[Item], &Item),
+    condition: &Item,
+    variables: &[Item],
+    body: &Item,
     scope: &mut Vec<String>,
 ) -> Parsed<Expr> {
     let before = scope.len();

@@ -98,7 +98,8 @@ impl<'a> Objective<'a> {
     pub(super) fn new(
         pair: &'a mut Pair,
         options: &Options,
-        (until, before): (Instant, Counts),
+        until: Instant,
+        before: Counts,
         worst: Option<Compared>,
         send: &'a mut dyn FnMut(&Message),
     ) -> Self {

@@ -18,13 +18,14 @@ use super::{ReportInputs, claims::Claims};
 /// The crashes or the hangs, simplified where that was possible.
 pub fn of_kind(
     from: &ReportInputs,
-    (target, index): (&Target, usize),
+    target: &Target,
+    index: usize,
     kind: FaultKind,
     shrunk: &Shrunk,
     claims: &Claims,
 ) -> Vec<Finding> {
     let function = &target.functions[index];
-    let verdicts = (kind == FaultKind::Crash).then(|| Verdicts::new(from, (target, index), shrunk));
+    let verdicts = (kind == FaultKind::Crash).then(|| Verdicts::new(from, target, index, shrunk));
     let preconditions = preconditions::read(from.dir, &function.symbol);
     from.saved
         .faults
@@ -73,7 +74,7 @@ struct Verdicts<'a> {
 }
 
 impl<'a> Verdicts<'a> {
-    fn new(from: &ReportInputs, (target, function): (&'a Target, usize), shrunk: &'a Shrunk) -> Self {
+    fn new(from: &ReportInputs, target: &'a Target, function: usize, shrunk: &'a Shrunk) -> Self {
         let is_examined = |file: &String| shrunk.faults.get(file).is_some_and(|f| f.is_examined);
         let are_examined = from.saved.faults.iter().all(|(file, f)| f.kind != FaultKind::Crash || is_examined(file));
         let on_disk = || json::read(&from.dir.join(json::FILE)).map_or_else(|_| Vec::new(), |report| report.crashes);

@@ -125,7 +125,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let made_of = made_of.for_tests(&from.options.settings.linked, &from.options.settings.sources);
     let signature = signature(&function);
     let target = Rc::clone(evaluator.target());
-    let indexed = (&*target, evaluator.function_index());
+    let index = evaluator.function_index();
     let mut report = Report {
         schema: report::SCHEMA,
         origin: Some(origin::now()),
@@ -156,8 +156,8 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         sites,
         test_program: None,
         tests,
-        crashes: findings::of_kind(from, indexed, FaultKind::Crash, &shrunk, &claims),
-        hangs: findings::of_kind(from, indexed, FaultKind::Hang, &shrunk, &claims),
+        crashes: findings::of_kind(from, &target, index, FaultKind::Crash, &shrunk, &claims),
+        hangs: findings::of_kind(from, &target, index, FaultKind::Hang, &shrunk, &claims),
         long: findings::long_inputs(from, &function),
         unmet_assumption: limits::unmet_assumption(from, evaluator.target(), covered),
         not_followed: limits::not_followed(evaluator.target(), from.scope.kind),

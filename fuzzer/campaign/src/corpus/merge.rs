@@ -97,7 +97,7 @@ impl Merger {
         let (name, manifest, session) = match (given, campaigns.next()) {
             (Some((manifest, session)), first) => {
                 let name = manifest.settings.target.clone();
-                refuse_other((&name, &manifest), first.into_iter())?;
+                refuse_other(&name, &manifest, first.into_iter())?;
                 (name, manifest, session)
             }
             (None, Some((dir, _))) => {
@@ -110,7 +110,7 @@ impl Merger {
                 ));
             }
         };
-        refuse_other((&name, &manifest), campaigns)?;
+        refuse_other(&name, &manifest, campaigns)?;
         Ok(Self { sources, manifest, session })
     }
 
@@ -280,7 +280,8 @@ fn keep(store: &mut Store, saturation: &mut Saturation, find: &Find, fresh: Opti
 
 /// Refuses a campaign on another function or another target.
 fn refuse_other<'a>(
-    (dir, manifest): (&Path, &Manifest),
+    dir: &Path,
+    manifest: &Manifest,
     others: impl Iterator<Item = (&'a Path, &'a Manifest)>,
 ) -> Result<(), Error> {
     for (other_dir, other) in others {

@@ -112,7 +112,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
     let n_tests = tests.inputs.len();
     let mut added = Vec::new();
     if let Some(time) = how.search {
-        added = find(dir, campaign, &mut session, &mut all, tests, (how, time))?;
+        added = find(dir, campaign, &mut session, &mut all, tests, how, time)?;
         mutation.search_seconds = watch.lap();
     }
     if let Some(limits) = how.proofs {
@@ -120,7 +120,7 @@ pub fn complete(dir: &Path, campaign: &Trusted, report: &mut Report, how: &How) 
         mutation.proof_seconds = watch.lap();
         if let Some(time) = how.search.filter(|_| !models.is_empty()) {
             let first = n_tests + added.len();
-            added.extend(proofs::try_models(&mut session, &mut all, models, (how, time), first)?);
+            added.extend(proofs::try_models(&mut session, &mut all, models, how, time, first)?);
             mutation.search_seconds += watch.lap();
         }
     }
@@ -256,7 +256,8 @@ fn find(
     session: &mut ReplaySession,
     all: &mut [Known],
     tests: Tests,
-    (how, time): (&How, Duration),
+    how: &How,
+    time: Duration,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let n_tests = tests.inputs.len();
     if live(all).is_empty() {
@@ -266,7 +267,7 @@ fn find(
     let mut inputs = tests.inputs;
     inputs.extend(kept(dir));
     // If this fails, the verdicts on the tests are still valid.
-    match infect(dir, campaign, session, (how, time / 2), &inputs) {
+    match infect(dir, campaign, session, how, time / 2, &inputs) {
         Ok(found) => inputs.extend(found),
         Err(e) => errln!("penfuzz: the campaign on mutants has failed: {e}"),
     }
@@ -285,7 +286,7 @@ fn find(
     let bounds = how.bounds(until);
     candidates.extend(search::search(session, &live(all), &begin, bounds));
     let mut open = branches;
-    choose(session, all, &mut open, candidates, (n_tests, how.ulp))
+    choose(session, all, &mut open, candidates, n_tests, how.ulp)
 }
 
 /// Selects inputs greedily: each is the one that kills the most of the `open` mutants that the inputs before it leave
@@ -295,7 +296,8 @@ fn choose(
     all: &mut [Known],
     open: &mut Vec<usize>,
     mut candidates: Vec<Vec<u8>>,
-    (first, ulp): (usize, u64),
+    first: usize,
+    ulp: u64,
 ) -> Result<Vec<Vec<u8>>, Error> {
     candidates.sort_unstable();
     candidates.dedup();
@@ -327,7 +329,8 @@ fn infect(
     dir: &Path,
     campaign: &Trusted,
     session: &ReplaySession,
-    (how, time): (&How, Duration),
+    how: &How,
+    time: Duration,
     hints: &[Vec<u8>],
 ) -> Result<Vec<Vec<u8>>, Error> {
     let out = dir.join(CAMPAIGN);

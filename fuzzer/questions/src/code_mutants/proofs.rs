@@ -71,7 +71,8 @@ pub(super) fn try_models(
     session: &mut ReplaySession,
     all: &mut [Known],
     mut inputs: Vec<Vec<u8>>,
-    (how, time): (&How, Duration),
+    how: &How,
+    time: Duration,
     first: usize,
 ) -> Result<Vec<Vec<u8>>, Error> {
     inputs.sort_unstable();
@@ -96,7 +97,7 @@ pub(super) fn try_models(
         let until = Instant::now() + time / AFTER_MODELS;
         candidates.extend(search::search(session, &infected, &tests, how.bounds(until)));
     }
-    choose(session, all, &mut open, candidates, (first, how.ulp))
+    choose(session, all, &mut open, candidates, first, how.ulp)
 }
 
 /// Reports a mutant that is proved equivalent but killed: this is a bug of penfuzz. The run is authoritative.

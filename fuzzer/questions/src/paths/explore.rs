@@ -62,7 +62,8 @@ pub fn explore(
     evaluator: &mut Evaluator,
     query: &Query,
     options: &Options,
-    (rounds, bounds): (u32, &Bounds),
+    rounds: u32,
+    bounds: &Bounds,
     asked: Option<SolverContext>,
 ) -> Result<Explored, Error> {
     let target = std::rc::Rc::clone(evaluator.target());
@@ -155,8 +156,8 @@ fn ask(
     };
     let questions: Vec<Question> = prefixes.iter().enumerate().map(question).collect();
     let places = join::places(target, asked.report);
-    let of = (asked.dir, asked.manifest);
-    let proofs = together::examine(of, asked.report, &places, (Kind::Path, &questions), asked.limits)?;
+    let proofs =
+        together::examine(asked.dir, asked.manifest, asked.report, &places, Kind::Path, &questions, asked.limits)?;
     let pairs = questions.into_iter().map(|question| question.branches).zip(proofs);
     Ok(pairs.filter_map(|(branches, proof)| Some((branches, proof?))).collect())
 }

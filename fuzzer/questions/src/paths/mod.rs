@@ -115,7 +115,7 @@ pub fn prove(dir: &Path, report: &mut Report, how: &CampaignOptions) -> Result<(
     if is_asked(Criterion::Mcdc) {
         let target = Rc::clone(ReplaySession::of(&campaign)?.evaluator.target());
         let places = places(&target, report);
-        together::vectors((dir, campaign.manifest()), report, &target, &places, limits(how, report))?;
+        together::vectors(dir, campaign.manifest(), report, &target, &places, limits(how, report))?;
     }
     if has_other_criteria {
         prove::criteria::examine(dir, campaign.manifest(), report, limits(how, report))?;
@@ -151,7 +151,7 @@ pub fn check(dir: &Path, campaign: &Trusted, report: &Report, each: Duration) ->
         let run = record_all(&mut session.evaluator, &counts, &[x], penfuzz_path_search::MAX_PASSES, timeout).pop();
         paths.extend(run.map(|(_, passes)| (test, passes.into_iter().take(CHECKED).collect())));
     }
-    prove::check::check_paths((dir, campaign.manifest()), report, &places(&target, report), &paths, each)
+    prove::check::check_paths(dir, campaign.manifest(), report, &places(&target, report), &paths, each)
 }
 
 /// Searches for paths and for numbers of loop iterations.
@@ -197,7 +197,7 @@ fn search(
             report,
             limits: limits(how, report),
         });
-        let all = explore(evaluator, &query, &options, (rounds, &bounds), asked)?;
+        let all = explore(evaluator, &query, &options, rounds, &bounds, asked)?;
         report.paths = Some(Paths { rounds, complete: all.is_complete });
         made.spent += all.evaluations;
         solver_time = all.solver_time;
@@ -216,7 +216,7 @@ fn search(
     let known = wanted.iter().filter_map(|goal| goal.bytes.clone()).collect();
     let spent =
         (report.evaluations + spent, report.seconds + begun.elapsed().saturating_sub(solver_time).as_secs_f64());
-    try_new_branches(dir, report, how, (&target, &paths), known)?;
+    try_new_branches(dir, report, how, &target, &paths, known)?;
     (report.evaluations, report.seconds) = spent;
     report.evaluations_per_second = (report.evaluations as f64 / report.seconds.max(1e-6)).round();
     let goals = join::join(dir, session, &query, report, wanted)?;
@@ -246,7 +246,8 @@ fn try_new_branches(
     dir: &Path,
     report: &mut Report,
     how: &CampaignOptions,
-    (target, paths): (&Target, &[Run]),
+    target: &Target,
+    paths: &[Run],
     known: Vec<Vec<u8>>,
 ) -> Result<(), Error> {
     let places = places(target, report);
