@@ -159,6 +159,10 @@ impl<'a> Form<'a> {
                 let mut memory = *frame;
                 for step in &name.steps {
                     let Some(next) = block_at(decoding, memory, at) else { return };
+                    let alternative = memory.pointers.iter().find(|p| p.at == at).and_then(|p| p.alternative);
+                    if let Some(alternative) = alternative {
+                        alternative.choice.set(x, alternative.number.into());
+                    }
                     memory = next;
                     (at, size) = *step;
                 }
@@ -180,7 +184,8 @@ fn block_at<'a>(decoding: &'a Decoding, memory: &Memory, at: usize) -> Option<&'
 
 /// Writes bits to those bytes of an input that the `size` bytes at offset `at` of `memory` are decoded from.
 fn store(memory: &Memory, (at, size): (usize, usize), bits: u128, x: &mut [u8]) {
-    if let Some(pointer) = memory.pointers.iter().find(|p| p.at == at) {
+    // The bytes of a union may also be a number.
+    if let Some(pointer) = memory.pointers.iter().find(|p| p.at == at && p.alternative.is_none()) {
         if let Some(null) = pointer.null {
             x[null.offset] = u8::from(bits == 0);
         }
@@ -248,7 +253,7 @@ mod tests {
 
     #[test]
     fn values_behind_pointers_go_to_the_bytes_that_their_memory_is_made_of() {
-        let to = |at, block, null| Pointer { at, target: Target::Block(block), null };
+        let to = |at, block, null| Pointer { null, ..Pointer::new(at, Target::Block(block)) };
         let null = Some(Slot { kind: Kind::Bool, offset: 4 });
         let decoding = Decoding {
             kinds: vec![(Kind::U8, 9)],

@@ -5,7 +5,7 @@
 //! name, and in C++ for classes, which have no such initializers. Pointers are `void *`. A type that cannot be declared
 //! with the same layout stays an array of bytes.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, slice::from_ref};
 
 use penfuzz_report::{
     arg::Arg,
@@ -100,7 +100,12 @@ fn definition(report: &Report, index: usize) -> Option<String> {
     let layout = report.signature.layouts.get(index).filter(|l| l.kind == "structure" || l.kind == "union")?;
     let is_cxx = is_cxx_program(report);
     let writer = Writer { is_cxx };
-    let members = if layout.kind == "union" { vec![layout.largest()?.clone()] } else { layout.members.clone() };
+    let unnamed = Layout { name: String::new(), offset: 0, ..layout.clone() };
+    let members = match layout.kind.as_str() {
+        "union" if is_unnamed_union(&unnamed) => vec![unnamed],
+        "union" => vec![layout.largest()?.clone()],
+        _ => layout.members.clone(),
+    };
     let (body, packed, _) = writer.body(&members, layout.size, 1)?;
     let tag = tag(report, index);
     let packed = if packed { ", packed" } else { "" };
@@ -158,7 +163,8 @@ impl Writer {
                 && !name.starts_with(|c: char| c.is_ascii_digit())
                 && !(self.is_cxx && KEYWORDS.contains(&name))
         };
-        members.iter().all(|m| !m.name.is_empty() && is_name(&m.name) && seen.insert(&m.name))
+        let names = members.iter().flat_map(|m| if is_unnamed_union(m) { m.members.as_slice() } else { from_ref(m) });
+        names.map(|m| &m.name).all(|name| !name.is_empty() && is_name(name) && seen.insert(name))
     }
 
     /// The declaration of a member, and its alignment.
@@ -187,8 +193,10 @@ impl Writer {
                 let _ = writeln!(body, "{indent}  {text};");
                 largest = largest.max(align);
             }
+            let space = if m.name.is_empty() { "" } else { " " };
             let widest = m.largest()?.bytes()?.next_multiple_of(largest);
-            return (widest == m.size).then(|| (format!("union {{\n{body}{indent}}} {}{dimensions}", m.name), largest));
+            return (widest == m.size)
+                .then(|| (format!("union {{\n{body}{indent}}}{space}{}{dimensions}", m.name), largest));
         }
         let (body, packed, align) = self.body(&m.members, m.size, depth + 1)?;
         let packed = if packed { " __attribute__((packed))" } else { "" };
@@ -230,12 +238,18 @@ impl Writer {
     }
 }
 
-/// The members, in which each unnamed member is replaced by its own members. An unnamed union is replaced by its
-/// largest member, because no other member has a value in an input.
+/// Whether a member is a union without a name whose members have names: they can be initialized as its own.
+fn is_unnamed_union(m: &Layout) -> bool {
+    let is_named = |each: &Layout| !each.name.is_empty() && each.bits == 0;
+    m.name.is_empty() && m.kind == "union" && !m.members.is_empty() && m.members.iter().all(is_named)
+}
+
+/// The members, in which each unnamed member is replaced by its own members. A union of which some members have no name
+/// is replaced by its largest member.
 fn flattened(members: &[Layout]) -> Vec<Layout> {
     let mut all = Vec::new();
     for m in members {
-        if !m.name.is_empty() || m.members.is_empty() {
+        if !m.name.is_empty() || m.members.is_empty() || is_unnamed_union(m) {
             // An empty base class, or an array without elements, takes no space.
             let is_empty = m.name.is_empty() && m.kind == "structure" || m.bytes() == Some(0);
             all.extend((!is_empty).then(|| m.clone()));

@@ -16,4 +16,5 @@ mod programs;
 mod questions;
 mod said;
 mod streams;
+mod unions;
 mod voids;

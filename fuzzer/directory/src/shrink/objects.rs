@@ -82,7 +82,7 @@ fn with_all_parts(model: &Model, first: &[usize]) -> Vec<usize> {
     (0..is_part.len()).filter(|b| is_part[*b]).collect()
 }
 
-/// Copies the numbers of a block, which of its pointers are null, and where in a buffer they lead, from one input to
+/// Copies the numbers of a block, which of its pointers exist and are null, and where in a buffer they lead, from one input to
 /// another.
 fn copy_content(block: &Block, from: &[u8], to: &mut [u8]) {
     for copy in &block.copies {
@@ -95,7 +95,8 @@ fn copy_content(block: &Block, from: &[u8], to: &mut [u8]) {
     }
     let places = block.pointers.iter().filter_map(|p| if let Target::Within(to) = p.target { to.number } else { None });
     let nulls = block.pointers.iter().filter_map(|p| p.null);
-    for slot in nulls.chain(places).chain(block.length.integers()) {
+    let choices = block.pointers.iter().filter_map(|p| Some(p.alternative?.choice));
+    for slot in nulls.chain(choices).chain(places).chain(block.length.integers()) {
         slot.set(to, slot.get(from));
     }
 }

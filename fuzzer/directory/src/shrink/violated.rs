@@ -51,18 +51,24 @@ impl Experiments<'_> {
             return None;
         }
         let model = Rc::clone(self.evaluator.blocks()?.model());
-        let mut found = match self.suspicion()? {
-            Suspicion::Null => {
+        let is_access = matches!(self.evaluator.fault_signal()?.0, libc::SIGSEGV | libc::SIGBUS);
+        let mut found = match self.suspicion() {
+            None if is_access => Vec::new(),
+            None => return None,
+            Some(Suspicion::Null) => {
                 let nulls = self.nulls(&model, x);
                 if nulls.is_empty() { self.limit_of_model(&model, x).into_iter().collect() } else { nulls }
             }
-            Suspicion::Bounds(address) => {
+            Some(Suspicion::Bounds(address)) => {
                 let object = self.larger_object(&model, address);
                 let numbers = self.bounds(&model, x);
                 if numbers.is_empty() { object.into_iter().collect() } else { numbers }
             }
-            Suspicion::NotAllocated(freed) => self.allocations(&model, freed),
+            Some(Suspicion::NotAllocated(freed)) => self.allocations(&model, freed),
         };
+        if found.is_empty() && is_access {
+            found = self.members_in_use(&model, x);
+        }
         found.truncate(MOST);
         Some(found)
     }
@@ -115,6 +121,23 @@ impl Experiments<'_> {
         });
         let changed = |slot: Slot| with(x, slot, 0);
         nulls.filter(|(slot, _)| !self.crashes(&changed(*slot))).map(|(_, path)| format!("{path} != NULL")).collect()
+    }
+
+    /// Members of unions with which the crash disappears: the input has another member, whose bytes the function uses as
+    /// a pointer.
+    fn members_in_use(&mut self, model: &Model, x: &[u8]) -> Vec<String> {
+        let mut found: Vec<(Slot, String)> = Vec::new();
+        for (b, block) in model.blocks.iter().enumerate() {
+            for (i, p) in block.pointers.iter().enumerate() {
+                let Some(other) = p.alternative.filter(|alternative| !alternative.is_chosen(x)) else { continue };
+                let Some(path) = path(model, p.target).or_else(|| model.pointer_path(b, i)) else { continue };
+                let is_known = found.iter().any(|(choice, _)| *choice == other.choice);
+                if !is_known && !self.crashes(&with(x, other.choice, other.number.into())) {
+                    found.push((other.choice, format!("{path} is the member in use")));
+                }
+            }
+        }
+        found.into_iter().map(|(_, text)| text).collect()
     }
 
     /// The pointer whose null is the cause, if it is null because the model has no room for the memory that it leads

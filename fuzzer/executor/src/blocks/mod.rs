@@ -187,6 +187,9 @@ impl Blocks {
         for (i, block) in model.blocks.iter().enumerate() {
             let abi::Block { at: first, size: bytes, .. } = self.places[i];
             for (n, p) in block.pointers.iter().enumerate().take_while(|(_, p)| p.at + size_of::<usize>() <= bytes) {
+                if !p.exists(x) {
+                    continue;
+                }
                 let address = match p.target {
                     Target::Null if self.marks_limits => mark(i, n),
                     Target::Stub(s) if self.marks_limits && model.stubs[s].returns_pointer(&model.types) => {

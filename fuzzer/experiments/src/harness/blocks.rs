@@ -44,6 +44,9 @@ pub(super) fn check(report: &Report, decoding: &Decoding) -> Result<(), &'static
     if decoding.blocks.iter().flat_map(|b| &b.pointers).any(is_within) {
         return Err("the harness of other fuzzers has no two pointers into one buffer");
     }
+    if decoding.blocks.iter().flat_map(|b| &b.pointers).any(|p| p.alternative.is_some()) {
+        return Err("the harness of other fuzzers has no unions of pointers and other values");
+    }
     let is_method = signature.symbol.starts_with("_Z");
     if is_cxx(Path::new(signature.source())) && signature.is_static {
         return Err("the harness of other fuzzers cannot include C++ for a function that takes more than numbers");

@@ -243,7 +243,7 @@ fn two_elements(is_sure: bool) -> Decoding {
         converted: Vec::new(),
         pointers,
     };
-    let pointer = Pointer { at: 0, target: Target::Block(1), null: None };
+    let pointer = Pointer::new(0, Target::Block(1));
     Decoding {
         kinds: vec![(Kind::I32, 1), (Kind::F64, 2)],
         domains: Vec::new(),

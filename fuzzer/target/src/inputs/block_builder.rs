@@ -5,7 +5,8 @@ use penfuzz_mutators::{group::Length, view::Slot};
 use super::{
     buffers::Role,
     build::Elements,
-    model::{Block, Owner},
+    model::{Block, Copy, Owner},
+    pointer::Alternative,
     sizes::{Origin, Rule},
     types::TypeId,
 };
@@ -28,6 +29,8 @@ pub(super) struct PointerFacts {
     /// If the pointer is one of several into a buffer.
     pub role: Option<Role<String>>,
     pub absent: Vec<Slot>,
+    /// If the pointer belongs to a member of a union.
+    pub alternative: Option<Alternative>,
 }
 
 /// A block under construction.
@@ -38,6 +41,8 @@ pub(super) struct BlockBuilder {
     /// Number of elements that have slots.
     pub slotted: usize,
     pub is_full: bool,
+    /// Whether a union is being built, whose members have the same bytes.
+    pub is_in_union: bool,
 }
 
 impl BlockBuilder {
@@ -63,7 +68,13 @@ impl BlockBuilder {
             pointers: Vec::new(),
             initial: Box::default(),
         };
-        Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false }
+        Self { block, first_slot: 0, per_element: 0, slotted: 0, is_full: false, is_in_union: false }
+    }
+
+    /// Whether the byte at this offset belongs to a number of the input.
+    pub fn has_number(&self, at: usize) -> bool {
+        let is_copied = |c: &Copy| (c.to..c.to + c.size).contains(&at);
+        self.block.copies.iter().any(is_copied) || self.block.converted.iter().any(|c| c.to == at)
     }
 }
 

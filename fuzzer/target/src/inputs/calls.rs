@@ -17,8 +17,9 @@ use super::{
     build::Builder,
     constructors::{self, ConstructionKind, Constructor},
     declared::Declared,
-    model::{Call, ConstructedObject, Model, Nondet, Owner, Pointer, Sequence, Target as Leads, Variable},
+    model::{Call, ConstructedObject, Model, Nondet, Owner, Sequence, Variable},
     planned::{Object, Planned},
+    pointer::{Pointer, Target as Leads},
     sizes::Sizes,
     types::{Form, Reader, TypeId},
     voids::Casts,
@@ -271,15 +272,15 @@ impl Calls<'_> {
             let at = of.place(i);
             if way == ConstructionKind::InPlace(i) {
                 let block = self.builder.zero_block(object, &path);
-                frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
+                frame.block.pointers.push(Pointer::new(at, Leads::Block(block)));
                 fills = Some((block, i));
             } else if way == ConstructionKind::Out(i) {
                 let Form::Pointer(pointer) = self.builder.types[of.type_of(i)?].form else { continue };
                 let block = self.builder.zero_block(pointer, &path);
-                frame.block.pointers.push(Pointer { at, target: Leads::Block(block), null: None });
+                frame.block.pointers.push(Pointer::new(at, Leads::Block(block)));
                 out = Some(block);
             } else if let Object::Made(m) = of.objects[i] {
-                frame.block.pointers.push(Pointer { at, target: self.object(m), null: None });
+                frame.block.pointers.push(Pointer::new(at, self.object(m)));
             } else {
                 of.place_in(&mut self.builder, &mut frame, i, &prefix, &declared)
                     .map_err(|why| format!("{why}, of `{name}`"))?;
@@ -361,7 +362,7 @@ impl Calls<'_> {
                         // A pointer that the function compares with null is null in some calls.
                         let is_nullable = f.shapes[i].nullable && f.f.parameters[i].name != "this";
                         let null = if is_nullable { self.builder.null_slot(&mut frame) } else { None };
-                        frame.block.pointers.push(Pointer { at: f.place(i), target: self.object(*m), null });
+                        frame.block.pointers.push(Pointer { null, ..Pointer::new(f.place(i), self.object(*m)) });
                     }
                     Object::Kept => {}
                 }

@@ -12,7 +12,8 @@ use penfuzz_mutators::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    model::{Block, Converted, Copy, Model, Pointer},
+    model::{Block, Converted, Copy, Model},
+    pointer::Pointer,
     types::{Form, Number, TypeId},
 };
 

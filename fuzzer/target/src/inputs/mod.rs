@@ -46,6 +46,7 @@ mod macros;
 pub mod model;
 pub mod paths;
 mod planned;
+mod pointer;
 mod range;
 pub mod sizes;
 pub mod types;
@@ -58,8 +59,9 @@ pub use constructors::{Calls, MOST_CALLS, initialisers, set_calls};
 pub use decoding::{Decoding, Memory};
 pub use describe::Described;
 pub use model::{
-    Block, Call, ConstructedObject, Converted, Copy, File, Form, Model, NO_FILE, Nondet, Owner, PROGRAM, Pointer,
-    Sequence, Stub, Target, Variable, Within,
+    Block, Call, ConstructedObject, Converted, Copy, File, Form, Model, NO_FILE, Nondet, Owner, PROGRAM, Sequence,
+    Stub, Variable,
 };
+pub use pointer::{Alternative, Pointer, Target, Within};
 pub use sizes::{Origin, Rule, Size, Sizes};
 pub(crate) use types::{enumerator_of, numbers_behind};

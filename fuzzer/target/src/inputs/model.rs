@@ -10,8 +10,9 @@ use super::{
     extended,
     library::Class,
     paths,
+    pointer::{Pointer, Target, Within},
     sizes::{Origin, Rule, Size},
-    types::{TypeId, Types},
+    types::{Member, TypeId, Types},
 };
 use crate::program::{Function, environment::Source, globals::Global};
 
@@ -62,51 +63,6 @@ pub struct Converted {
     pub form: Form,
 }
 
-/// What a pointer leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Target {
-    /// The first element of this block.
-    Block(usize),
-    /// Past the last element of this block.
-    End(usize),
-    /// No address: the number of elements of this block, without the terminator of a string.
-    Count(usize),
-    /// This offset in the block that contains the pointer.
-    Own(usize),
-    /// A place in the block that another pointer leads to.
-    Within(Within),
-    /// Null.
-    Null,
-    /// A function that returns a number of the input, 0 or nothing: the index of its stub.
-    Stub(usize),
-    /// An object that an earlier call has constructed: its index in [`Sequence::handles`].
-    Made(usize),
-    /// A stream over the text of this file.
-    Stream(usize),
-    /// The name of this file.
-    Name(usize),
-    /// The name of the program.
-    Program,
-}
-
-/// A place in a buffer that several pointers lead into: the start of an element, or the end. [`Model::element`] is its
-/// number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Within {
-    /// The block of the buffer.
-    pub block: usize,
-    /// The number of the input that selects the element; `None` for the first one, or for the end if `is_end`.
-    pub number: Option<Slot>,
-    /// The block and the offset of the pointer that this one must not exceed; `None` for the end of the block.
-    pub upper: Option<(usize, usize)>,
-    /// Whether elements are counted from the end: 0 is the end.
-    pub is_end: bool,
-    /// Whether the last element is the greatest place.
-    pub is_inclusive: bool,
-    /// The byte of the input whose lowest bit makes the first pointer into the buffer null, and this one.
-    pub base_null: Option<Slot>,
-}
-
 /// The first argument of a program under test.
 pub const PROGRAM: &core::ffi::CStr = c"program";
 /// The name of a file that does not exist.
@@ -127,17 +83,6 @@ impl File {
     pub fn is_missing(&self, x: &[u8]) -> bool {
         self.missing.is_some_and(|slot| slot.get(x) != 0)
     }
-}
-
-/// A pointer in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pointer {
-    /// Offset in the block.
-    pub at: usize,
-    /// What it leads to.
-    pub target: Target,
-    /// The byte of the input whose lowest bit makes the pointer null.
-    pub null: Option<Slot>,
 }
 
 /// The call that a block, or a number of an input, belongs to.
@@ -341,11 +286,35 @@ pub struct Model {
 }
 
 impl Model {
-    /// The pointer at this offset of a block; `None` if there is none.
+    /// The pointer at this offset of a block; `None` if there is none. Of those of a union's members, the first one.
     #[must_use]
     pub fn pointer_at(&self, block: usize, at: usize) -> Option<&Pointer> {
         let pointers = &self.blocks[block].pointers;
-        pointers.binary_search_by_key(&at, |p| p.at).ok().map(|i| &pointers[i])
+        pointers.get(pointers.partition_point(|p| p.at < at)).filter(|p| p.at == at)
+    }
+
+    /// The pointer at this offset of a block in this input.
+    #[must_use]
+    pub fn pointer_in(&self, block: usize, at: usize, x: &[u8]) -> Option<&Pointer> {
+        self.blocks[block].pointers.iter().find(|p| p.at == at && p.exists(x))
+    }
+
+    /// The member that has a value, of a union at this offset of a block.
+    #[must_use]
+    pub fn union_member<'a>(
+        &'a self,
+        of: TypeId,
+        members: &'a [Member],
+        block: usize,
+        at: usize,
+        x: &[u8],
+    ) -> Option<&'a Member> {
+        let bytes = at..at + self.types[of].size;
+        let inside = self.blocks[block].pointers.iter().filter(|p| bytes.contains(&p.at));
+        match inside.filter_map(|p| p.alternative).find(|alternative| alternative.of == of) {
+            Some(alternative) => self.types.alternatives(members).get(alternative.chosen(x)).copied(),
+            None => self.types.of_union(members),
+        }
     }
 
     /// The element of its block that a pointer leads to, if the block has `n` elements: at most `n`, which is the end.
@@ -424,10 +393,11 @@ impl Model {
         f.frame_call().is_some() || self.sequence.is_some() || is_packed
     }
 
-    /// Whether the pointer is null in this input.
+    /// Whether the pointer is null in this input, or does not exist.
     #[must_use]
     pub fn is_null(&self, pointer: &Pointer, x: &[u8]) -> bool {
         let is_absent = match pointer.target {
+            _ if !pointer.exists(x) => true,
             Target::Null => true,
             // Not even the terminator of the string exists.
             Target::Block(b) => self.blocks[b].is_string && self.blocks[b].len(x) == 0,

@@ -11,6 +11,9 @@ use super::{
 };
 use crate::program::{Target, function::kind_of};
 
+/// Maximum number of members of a union that an input chooses from.
+const MAX_ALTERNATIVES: usize = 16;
+
 /// Index of a type in [`Types`].
 pub type TypeId = usize;
 
@@ -145,12 +148,38 @@ impl Types {
     /// those of any other member as the other member's own.
     #[must_use]
     pub fn of_union<'m>(&self, members: &'m [Member]) -> Option<&'m Member> {
-        let has_pointers = members.iter().any(|m| self.any_member(m, &|m| matches!(self[m.of].form, Form::Pointer(_))));
-        members.iter().max_by_key(|m| {
+        self.largest(members.iter())
+    }
+
+    fn largest<'m>(&self, members: impl Iterator<Item = &'m Member> + Clone) -> Option<&'m Member> {
+        let is_pointer = |m: &Member| matches!(self[m.of].form, Form::Pointer(_));
+        let has_pointers = members.clone().any(|m| self.any_member(m, &is_pointer));
+        members.max_by_key(|m| {
             let is_exact = |kind: Kind| !has_pointers && !kind.is_float() && kind != Kind::Bool;
             let is_integer = matches!(self[m.of].form, Form::Number(Number::Plain(kind)) if is_exact(kind));
             (self[m.of].size, !self.any_member(m, &|m| m.bits > 0), is_integer)
         })
+    }
+
+    /// The members of a union between which an input chooses: if members contain pointers, each of those with another
+    /// type, after the largest of the other members. Else only the member of [`Types::of_union`].
+    #[must_use]
+    pub fn alternatives<'m>(&self, members: &'m [Member]) -> Vec<&'m Member> {
+        let is_pointer = |m: &Member| matches!(self[m.of].form, Form::Pointer(_));
+        // These own memory, or cannot be built.
+        let is_refused = |m: &Member| matches!(self[m.of].form, Form::Library(_) | Form::Other | Form::Incomplete);
+        let (pointers, numbers): (Vec<_>, Vec<_>) = members.iter().partition(|m| self.any_member(m, &is_pointer));
+        if pointers.is_empty() || members.iter().any(|m| self.any_member(m, &is_refused)) {
+            return self.of_union(members).into_iter().collect();
+        }
+        let mut all: Vec<_> = self.largest(numbers.into_iter()).into_iter().collect();
+        for m in pointers {
+            if all.iter().all(|known| known.of != m.of) {
+                all.push(m);
+            }
+        }
+        all.truncate(MAX_ALTERNATIVES);
+        all
     }
 
     /// Whether this holds for a member or for any member of it.

@@ -6,6 +6,8 @@
 //!    pointers lead to has the content at the first of the addresses.
 //! 3. Numbers of an input that no recorded memory gives are 0, such as the text of standard input.
 
+use penfuzz_mutators::view::Slot;
+
 use super::calls::{Bytes, RecordedCall, RecordedMemory};
 use crate::{
     inputs::{Block, Form, Model, Target as Leads, Within, extended},
@@ -106,11 +108,28 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Chooses the members of the unions in a block: the first one with a pointer to memory that was recorded.
+    fn choose_members(&mut self, block: usize, bytes: &[u8]) {
+        let mut known: Vec<Slot> = Vec::new();
+        for p in &self.model.blocks[block].pointers {
+            let Some(alternative) = p.alternative.filter(|a| !known.contains(&a.choice)) else { continue };
+            let Some(at) = bytes.get(p.at..).and_then(address) else { break };
+            if self.memory.from(at).is_some() {
+                known.push(alternative.choice);
+                alternative.choice.set(&mut self.x, alternative.number.into());
+            }
+        }
+    }
+
     /// Encodes the content of a block.
     fn add(&mut self, block: usize, bytes: &[u8]) {
         let model = self.model;
         store(&model.blocks[block], bytes, &mut self.x);
+        self.choose_members(block, bytes);
         for p in &model.blocks[block].pointers {
+            if !p.exists(&self.x) {
+                continue;
+            }
             let Some(at) = bytes.get(p.at..).and_then(address) else { break };
             if let Some(null) = p.null {
                 null.set(&mut self.x, u64::from(at == 0));

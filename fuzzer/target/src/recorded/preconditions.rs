@@ -25,7 +25,7 @@ use super::{
     encode::{Encoded, encoded, of_numbers},
 };
 use crate::{
-    inputs::{Model, Target as Leads, Within},
+    inputs::{Alternative, Model, Target as Leads, Within},
     program::{Function, Parameter},
 };
 
@@ -131,7 +131,9 @@ impl Precondition {
         let number = |path: &str| names.numbers.iter().find(|n| n.path == path && present(n.block)).map(|n| n.slot);
         let integer = |path: &str| number(path).and_then(|slot| integer_of(slot, x));
         match self {
-            Self::NotNull(p) => names.pointers.iter().any(|n| n.path == *p && present(n.block) && n.null.get(x) != 0),
+            Self::NotNull(p) => {
+                names.pointers.iter().any(|n| n.path == *p && present(n.block) && n.is_null(x) == Some(true))
+            }
             Self::Ordered(a, b, is_strict) => {
                 integer(a).zip(integer(b)).is_some_and(|(a, b)| if *is_strict { a >= b } else { a > b })
             }
@@ -161,6 +163,15 @@ struct NullablePointer<'a> {
     null: Slot,
     /// The block that contains it.
     block: usize,
+    /// The member of a union that it belongs to.
+    alternative: Option<Alternative>,
+}
+
+impl NullablePointer<'_> {
+    /// Whether the pointer is null, or not; `None` if its union has another member.
+    fn is_null(&self, x: &[u8]) -> Option<bool> {
+        self.alternative.is_none_or(|member| member.is_chosen(x)).then(|| self.null.get(x) != 0)
+    }
 }
 
 /// Whether a condition may be about this path. The elements of an array have no conditions of their own.
@@ -203,7 +214,7 @@ impl<'a> Names<'a> {
         let pointers = model.blocks.iter().enumerate().flat_map(|(block, b)| {
             b.pointers.iter().filter_map(move |p| {
                 let Leads::Block(to) = p.target else { return None };
-                Some(NullablePointer { path: &model.blocks[to].path, null: p.null?, block })
+                Some(NullablePointer { path: &model.blocks[to].path, null: p.null?, block, alternative: p.alternative })
             })
         });
         Self {
@@ -248,7 +259,7 @@ pub fn likely(f: &Function, calls: &[RecordedCall]) -> Vec<(Precondition, usize)
         |call: &Encoded, block: usize| block == 0 || call.addresses.get(block).is_some_and(Option::is_some);
     let mut found = Vec::new();
     for p in &names.pointers {
-        let nulls: Vec<bool> = all.iter().filter(|c| is_present(c, p.block)).map(|c| p.null.get(&c.x) != 0).collect();
+        let nulls: Vec<bool> = all.iter().filter(|c| is_present(c, p.block)).filter_map(|c| p.is_null(&c.x)).collect();
         if nulls.len() >= LEAST_CALLS && !nulls.contains(&true) {
             found.push((Precondition::NotNull(p.path.to_owned()), nulls.len()));
         }

@@ -98,7 +98,7 @@ impl Renderer<'_> {
         match &t.form {
             Form::Pointer(_) => {
                 // Addresses that the variable has at program start are not in the image.
-                if self.model.pointer_at(block, at).is_some() {
+                if self.model.pointer_in(block, at, self.x).is_some() {
                     sets.push(own(self.address(block, at).unwrap_or_else(|| "0".to_owned()), true));
                 }
             }
@@ -128,7 +128,7 @@ impl Renderer<'_> {
                 }
             }
             Form::Union(members) => {
-                if let Some(m) = self.model.types.of_union(members) {
+                if let Some(m) = self.model.union_member(of, members, block, at, self.x) {
                     let place = if m.name.is_empty() { place.to_owned() } else { format!("{place}.{}", m.name) };
                     self.set(block, m.of, at, &place, before, sets);
                 }

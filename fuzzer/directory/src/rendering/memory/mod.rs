@@ -322,7 +322,7 @@ impl<'a> Renderer<'a> {
 
     /// The expression for the pointer at a place; `None` for a null pointer.
     fn address(&self, block: usize, at: usize) -> Option<String> {
-        let p = self.model.pointer_at(block, at).filter(|p| !self.model.is_null(p, self.x))?;
+        let p = self.model.pointer_in(block, at, self.x).filter(|p| !self.model.is_null(p, self.x))?;
         match p.target {
             Target::Block(b) if self.is_array(b) => Some(self.names[b].clone()),
             Target::Block(b) => Some(format!("&{}", self.names[b])),
@@ -368,8 +368,8 @@ impl<'a> Renderer<'a> {
             Form::Struct(members) => braced(members.iter().filter_map(|m| self.member(m, block, at))),
             Form::Library(_) => self.braces(of, block, at),
             Form::Union(members) => {
-                let largest = self.model.types.of_union(members)?;
-                braced(self.member(largest, block, at).into_iter())
+                let member = self.model.union_member(of, members, block, at, self.x)?;
+                braced(self.member(member, block, at).into_iter())
             }
             _ => None,
         }

@@ -11,7 +11,7 @@ use penfuzz_mutators::{
 };
 
 use super::{BlockBuilder, Builder, Leads, Pointer, PointerFacts, Role};
-use crate::inputs::model::Within;
+use crate::inputs::pointer::{Alternative, Within};
 
 /// Size in bytes of a buffer whose size is not known otherwise; it has at least [`LEAST`] elements.
 pub(super) const BUFFER: usize = 64;
@@ -35,6 +35,7 @@ pub(super) struct Cursor {
     null: Option<Slot>,
     /// Its number, with the index of the slot.
     number: Option<(Slot, usize)>,
+    alternative: Option<Alternative>,
 }
 
 impl Builder<'_> {
@@ -58,7 +59,16 @@ impl Builder<'_> {
         let null = if way.nullable { self.slot(block_builder, Kind::Bool) } else { None };
         let number = self.slot(block_builder, Kind::U16).map(|slot| (slot, self.slots.len() - 1));
         let place = self.places.len() - 1;
-        self.cursors.push(Cursor { place, base, upper, is_end, is_inclusive, null, number });
+        self.cursors.push(Cursor {
+            place,
+            base,
+            upper,
+            is_end,
+            is_inclusive,
+            null,
+            number,
+            alternative: way.alternative,
+        });
         true
     }
 
@@ -90,7 +100,7 @@ impl Builder<'_> {
             };
             let null = cursor.null.filter(|_| target != Leads::Null);
             let pointers = &mut self.blocks[place.block].pointers;
-            pointers.push(Pointer { at: place.at, target, null });
+            pointers.push(Pointer { null, alternative: cursor.alternative, ..Pointer::new(place.at, target) });
             pointers.sort_by_key(|p| p.at);
         }
     }

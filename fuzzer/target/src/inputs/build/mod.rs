@@ -5,6 +5,7 @@ mod globals;
 mod objects;
 mod pointers;
 mod streams;
+mod unions;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,8 +21,9 @@ use super::{
     buffers::{Buffers, Role},
     constraints::ArgConstraints,
     extended,
-    model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Pointer, Stub, Target as Leads},
+    model::{Block, Converted, Copy, File, Form as Conversion, Model, Owner, Stub},
     paths::{any_index, element_path, join},
+    pointer::{Pointer, Target as Leads},
     sizes::{Origin, Rule, Size, Sizes},
     types::{Form, Number, TypeId, Types},
 };
@@ -190,11 +192,7 @@ impl<'a> Builder<'a> {
             }
             Form::Struct(members) => self.place_members(block_builder, of, &members, at, path, way),
             Form::Library(class) => self.place_object(block_builder, &class, at, path, way),
-            Form::Union(members) => {
-                // It has all bytes of the others.
-                let largest = self.types.of_union(&members);
-                largest.map_or(Ok(()), |m| self.place(block_builder, m.of, at, &join(path, &m.name), way))
-            }
+            Form::Union(members) => self.place_union(block_builder, of, &members, at, path, way),
             Form::Array(element, n) => {
                 let stride = self.types[element].size;
                 let fit = (MAX_MEMBER / stride.max(1)).max(1);
@@ -239,6 +237,7 @@ impl<'a> Builder<'a> {
                 is_const: way.is_const,
                 role,
                 absent,
+                alternative: way.alternative,
                 ..PointerFacts::default()
             };
             self.place(block_builder, m.of, at + m.offset / 8, &join(path, &m.name), &way)?;
@@ -272,7 +271,9 @@ impl<'a> Builder<'a> {
     }
 
     fn place_number(&mut self, block_builder: &mut BlockBuilder, number: Number, at: usize, path: &str) {
-        if block_builder.is_full || block_builder.block.is_output {
+        // Another member of the same union may have a number there.
+        let is_known = block_builder.is_in_union && block_builder.has_number(at);
+        if block_builder.is_full || block_builder.block.is_output || is_known {
             return;
         }
         let (kind, form) = match number {

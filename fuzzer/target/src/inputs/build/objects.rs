@@ -9,8 +9,8 @@ use super::{Builder, Leads, MAX_BLOCK};
 use crate::inputs::{
     block_builder::{BlockBuilder, BlockNeed, PendingPointer, PointeeKind, PointerFacts},
     library::Class,
-    model::Pointer,
     paths::{any_index, joined_call},
+    pointer::Pointer,
     sizes::{Origin, Rule},
     types::{Form, Number, TypeId},
 };
@@ -46,7 +46,7 @@ impl Elements {
 
     /// The pointers and numbers of the object besides the pointer to its elements.
     pub fn others(&self, block: usize) -> Vec<Pointer> {
-        let place = |at: usize, target: Leads| Pointer { at: self.at + at, target, null: None };
+        let place = |at: usize, target: Leads| Pointer::new(self.at + at, target);
         match self.class {
             Class::Vector { end, limit, .. } => {
                 vec![place(end, Leads::End(block)), place(limit, Leads::End(block))]
@@ -248,6 +248,6 @@ impl Builder<'_> {
 fn place_empty(block_builder: &mut BlockBuilder, class: &Class, at: usize) {
     if let Class::String { begin, room, .. } = class {
         // A short string has its characters in the object, where a long string has the size of its memory.
-        block_builder.block.pointers.push(Pointer { at: at + begin, target: Leads::Own(at + room), null: None });
+        block_builder.block.pointers.push(Pointer::new(at + begin, Leads::Own(at + room)));
     }
 }

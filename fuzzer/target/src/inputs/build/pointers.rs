@@ -38,7 +38,9 @@ impl Builder<'_> {
                 Form::Number(Number::Plain(kind)) => self.slot(block_builder, kind),
                 _ => None,
             };
-            block_builder.block.pointers.push(Pointer { at, target: Leads::Stub(self.stubs.len()), null: None });
+            let target = Leads::Stub(self.stubs.len());
+            let pointer = Pointer { alternative: way.alternative, ..Pointer::new(at, target) };
+            block_builder.block.pointers.push(pointer);
             self.stubs.push(Stub { path: path.to_owned(), result, slot });
             return Ok(());
         }
@@ -68,7 +70,10 @@ impl Builder<'_> {
             if let Some(why) = why.filter(|_| way.depth == 0 && !way.nullable) {
                 return Err(why.to_owned());
             }
-            block_builder.block.pointers.push(Pointer { at, target: Leads::Null, null: None });
+            block_builder
+                .block
+                .pointers
+                .push(Pointer { alternative: way.alternative, ..Pointer::new(at, Leads::Null) });
             return Ok(());
         }
         let null = if way.nullable && !is_reference { self.slot(block_builder, Kind::Bool) } else { None };
@@ -118,7 +123,7 @@ impl Builder<'_> {
                 PointeeKind::Name => Leads::Name(self.add_file(&p)),
             };
             let pointers = &mut self.blocks[from].pointers;
-            pointers.push(Pointer { at, target, null });
+            pointers.push(Pointer { null, alternative: p.way.alternative, ..Pointer::new(at, target) });
             pointers.sort_by_key(|p| p.at);
         }
         self.resolve_cursors();

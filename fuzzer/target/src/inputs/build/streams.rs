@@ -12,7 +12,8 @@ use super::{Builder, Leads};
 use crate::{
     inputs::{
         block_builder::{BlockBuilder, PendingPointer, PointeeKind, PointerFacts},
-        model::{File, Nondet, Pointer},
+        model::{File, Nondet},
+        pointer::Pointer,
         sizes::Rule,
         types::{Form, Number, TypeId},
     },
@@ -52,13 +53,13 @@ impl Builder<'_> {
         if let Some((_, slot)) = self.numbers.iter().find(|(path, _)| *path == argc.name) {
             self.ranges.extend(Domain::new(self.slots[*slot].kind, 1, ARGUMENTS as u64 + 1).map(|d| (*slot, d)));
         }
-        let mut pointers = vec![Pointer { at: 0, target: Leads::Program, null: None }];
+        let mut pointers = vec![Pointer::new(0, Leads::Program)];
         for i in 1..=ARGUMENTS {
             // All characters if `argc` is above `i`, else none.
             let (times, plus) = (ARGUMENT as i64, -((i * ARGUMENT) as i64));
             let rule = Rule::Linear(argc.name.clone(), times, plus);
             let (block, _) = self.add_text(&format!("{}[{i}]", f.parameters[1].name), ARGUMENT, rule, None);
-            pointers.push(Pointer { at: 8 * i, target: Leads::Block(block), null: None });
+            pointers.push(Pointer::new(8 * i, Leads::Block(block)));
         }
         let mut list = BlockBuilder::new(element, 8, f.parameters[1].name.clone());
         list.block.capacity = ARGUMENTS + 2;
@@ -66,12 +67,12 @@ impl Builder<'_> {
         list.block.rule = Rule::Linear(argc.name.clone(), 1, 1);
         list.block.pointers = pointers;
         let list = self.finish_block(list, &PointerFacts::default());
-        self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(list), null: None });
+        self.blocks[0].pointers.push(Pointer::new(*at, Leads::Block(list)));
         if let Some((_, at)) = parameters.get(2) {
             let mut envp = BlockBuilder::new(element, 8, f.parameters[2].name.clone());
             envp.block.is_output = true;
             let envp = self.finish_block(envp, &PointerFacts::default());
-            self.blocks[0].pointers.push(Pointer { at: *at, target: Leads::Block(envp), null: None });
+            self.blocks[0].pointers.push(Pointer::new(*at, Leads::Block(envp)));
         }
     }
 
