@@ -1,5 +1,7 @@
 //! Crashes that need a caller are confirmed through one, or do not count.
 
+use std::collections::BTreeSet;
+
 use penfuzz_report::{Finding, Grade, Report};
 
 use crate::support::{Dir, Run};
@@ -98,6 +100,26 @@ fn an_assertion_at_the_head_states_a_precondition() {
                   return n > 3;\n}\n";
     let (crash, _) = fuzz(&dir, source, 0);
     assert_eq!(crash.violates, ["n < 40"]);
+}
+
+#[test]
+fn assertions_at_the_head_may_have_comments_and_several_lines() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nstruct s { int n, open; };\nint f(const struct s *p, int n)\n{\n  \
+                  assert(p); /* an object */\n  assert(!p->open); // a closed one\n  \
+                  assert(n > -40 && /* not too small */\n         n < 40);\n  \
+                  if (n * n == 3) return 5;\n  return n > p->n;\n}\n";
+    let file = dir.file("f.c", source);
+    dir.fuzz(&file, "--function f --max-evals 60000 --no-prove").exits(0);
+    let report = dir.report("out");
+    let violated: BTreeSet<_> = report.crashes.iter().flat_map(|c| &c.violates).map(String::as_str).collect();
+    assert_eq!(Vec::from_iter(violated), ["!p->open", "n > -40 && n < 40", "p != NULL"]);
+    for Finding { stack, .. } in &report.crashes {
+        assert!(
+            stack[0].starts_with("abort (") && stack.last().is_some_and(|last| last.starts_with("f (")),
+            "{stack:?}"
+        );
+    }
 }
 
 #[test]

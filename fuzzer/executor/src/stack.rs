@@ -29,6 +29,12 @@ pub fn describe(end: &End, symbols: &Symbols) -> Vec<String> {
             None => frames.extend(symbols.frames(address).unwrap_or_default()),
         }
     }
+    if end.signal == libc::SIGABRT
+        && let Some(abort) = frames.iter().position(|frame| frame.starts_with("abort ("))
+    {
+        // What the C library does to raise the signal.
+        frames.drain(..abort);
+    }
     collapse(frames)
 }
 
@@ -42,9 +48,15 @@ fn addresses(end: &End) -> Vec<u64> {
         // After the handler's frames come the signal frame of the system, then the place itself, which is not a return
         // address.
         rest.next();
-        all.push(end.place);
-        if rest.next_if_eq(&end.place).is_none() && base_of(end.place).is_none() {
-            all.push(end.caller.wrapping_sub(1));
+        if is_own(end.place) {
+            // The system call that raises the signal is examined by this program in a signal handler of its own.
+            while rest.next_if(|address| is_own(*address)).is_some() {}
+            rest.next();
+        } else {
+            all.push(end.place);
+            if rest.next_if_eq(&end.place).is_none() && base_of(end.place).is_none() {
+                all.push(end.caller.wrapping_sub(1));
+            }
         }
     }
     all.extend(rest.take_while(|a| !is_own(*a)).map(|a| a.wrapping_sub(1)));

@@ -4,7 +4,8 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs::{self, OpenOptions},
     hash::{DefaultHasher, Hash, Hasher},
-    io::{self, Write},
+    io::{self, Seek, SeekFrom, Write},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
@@ -103,11 +104,21 @@ impl FunctionCalls {
     }
 }
 
-/// Appends a line in one write, so that the end of this process leaves complete lines.
+/// Appends a line in one write, so that the end of this process leaves complete lines. A line that a full disk has cut
+/// is ended first.
 fn append(file: &Path, call: &RecordedCall) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(file)?;
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
-    OpenOptions::new().create(true).append(true).open(file)?.write_all(&line)
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut last = [b'\n'];
+    if end > 0 {
+        file.read_exact_at(&mut last, end - 1)?;
+    }
+    if last != [b'\n'] {
+        line.insert(0, b'\n');
+    }
+    file.write_all(&line)
 }
 
 /// The bytes of a piece of unknown size that count for its identity. The bytes after an object on the stack differ from
@@ -169,6 +180,17 @@ mod tests {
         let mut again = Recording::open(&dir.path().join("new")).expect("opened");
         again.add("f", &call(HEAP + 64, [1, 3])).expect("written");
         assert_eq!(again.functions()["f"], Recorded { read: 1, new: 0 }, "known from the file");
+    }
+
+    #[test]
+    fn a_call_after_a_cut_line_is_kept() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = recorded::of_symbol(dir.path(), "f");
+        append(&file, &call(HEAP, [1, 2])).expect("written");
+        let whole = fs::read(&file).expect("read");
+        fs::write(&file, [&whole[..], &whole[..whole.len() / 2]].concat()).expect("written");
+        append(&file, &call(HEAP, [3, 4])).expect("written");
+        assert_eq!(recorded::read(&file).expect("read").len(), 2);
     }
 
     #[test]

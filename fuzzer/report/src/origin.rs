@@ -13,6 +13,9 @@ pub struct Origin {
     pub compiler: String,
     /// The command line.
     pub command: Vec<String>,
+    /// The commit of the git repository that contains the first source; `None` outside of repositories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Date and time of the report in UTC, by RFC 3339: `2026-11-30T12:00:00Z`.
     pub date: String,
 }

@@ -90,7 +90,10 @@ fn another_exit_status_fails() {
     dir.file("exits.c", EXITS.replace("exit(2)", "exit(6)"));
     let (printed, status) = follow_the_header(&dir, "test_checked.c");
     run.expect(status == Some(1), &format!("exit status 1:\n{printed}"));
-    run.expect(printed.contains("exit status = 6\n  FAILED: no exit with status 2"), &format!("why in\n{printed}"));
+    run.expect(
+        printed.contains("exit status = 6\n  FAILED: it does not exit with status 2"),
+        &format!("why in\n{printed}"),
+    );
 }
 
 /// Branches that only crashing inputs take have their own figure in every report.

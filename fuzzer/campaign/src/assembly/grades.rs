@@ -53,19 +53,24 @@ fn asserted<'a>(report: &'a Report, sources: &mut Sources<'a>, crash: &Finding) 
     let known = report.sites.iter().map(|s| &s.file).chain([&report.signature.file]);
     let file = known.into_iter().find(|known| *known == file)?;
     let own = report.sites.iter().filter(|s| s.function == report.function && s.file == *file && s.line < line);
+    let mut text = |number| sources.line(file, number).map(str::to_owned);
     for site in own {
-        condition(sources.line(file, site.line)?)?;
+        assertion(&mut text, site.line)?;
     }
-    let condition = condition(sources.line(file, line)?)?;
-    let is_parameter = |name: &str| report.signature.parameters.iter().any(|p| p.name == name);
-    variables(condition).all(is_parameter).then(|| condition.to_owned())
+    let condition = assertion(&mut text, line)?;
+    let parameters = &report.signature.parameters;
+    if !variables(&condition).all(|name| parameters.iter().any(|p| p.name == name)) {
+        return None;
+    }
+    let is_pointer = parameters.iter().any(|p| p.name == condition && p.pointer);
+    Some(if is_pointer { format!("{condition} != NULL") } else { condition })
 }
 
-/// The names of variables in a condition. Members, functions, numbers and names in capitals are none.
+/// The names of variables in a condition. Members, functions, numbers, texts and names in capitals are none.
 fn variables(condition: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
-    let words = condition.split(move |c| !is_of_name(c)).filter(|word| !word.is_empty());
-    words.filter(move |word| {
+    let words = condition.split('"').step_by(2).flat_map(move |code| code.split(move |c| !is_of_name(c)));
+    words.filter(|word| !word.is_empty()).filter(move |word| {
         let at = word.as_ptr() as usize - condition.as_ptr() as usize;
         let (before, after) = (condition[..at].trim_end(), condition[at + word.len()..].trim_start());
         let is_member = before.ends_with('.') || before.ends_with("->");
@@ -74,14 +79,37 @@ fn variables(condition: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The condition that a line asserts, if it does nothing else.
-fn condition(line: &str) -> Option<&str> {
-    let (_, condition) = line
-        .trim()
-        .strip_suffix(");")?
-        .split_once("assert(")
-        .filter(|(before, _)| before.chars().all(|c| c.is_alphanumeric() || c == '_'))?;
-    Some(condition.trim())
+/// Maximum number of lines of an assertion.
+const LINES: u32 = 4;
+
+/// The condition of the assertion that a line belongs to, if the line does nothing else.
+fn assertion(text: &mut dyn FnMut(u32) -> Option<String>, line: u32) -> Option<String> {
+    (line.saturating_sub(LINES - 1).max(1)..=line).rev().find_map(|first| {
+        let mut statement = String::new();
+        for number in first..first + LINES {
+            let whole = text(number)?;
+            let code = without_comment(&whole);
+            statement.push_str(if statement.is_empty() { "" } else { " " });
+            statement.push_str(code.trim());
+            if code.contains(';') {
+                return condition(&statement).filter(|_| number >= line).map(str::to_owned);
+            }
+        }
+        None
+    })
+}
+
+/// A line without the comment at its end.
+fn without_comment(line: &str) -> &str {
+    ["/*", "//"].iter().fold(line, |code, start| code.split_once(start).map_or(code, |(code, _)| code))
+}
+
+/// The condition that a statement asserts: `assert(...)`, or a macro of a similar name.
+fn condition(statement: &str) -> Option<&str> {
+    let inner = statement.trim().strip_suffix(");")?;
+    let (name, condition) = inner.split_once('(')?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (is_name && name.to_ascii_lowercase().ends_with("assert")).then(|| condition.trim())
 }
 
 /// Whether a condition in the line tests the pointer itself: `p == NULL`, `!p`, `p &&`.
@@ -121,11 +149,23 @@ mod tests {
         assert_eq!(condition("my_assert( p );"), Some("p"));
         assert_eq!(condition("if (n) assert(p);"), None);
         assert_eq!(condition("check(p);"), None);
+        assert_eq!(condition("LIB_ASSERT(p);"), Some("p"));
+    }
+
+    #[test]
+    fn an_assertion_may_have_several_lines_and_a_comment() {
+        let lines =
+            ["x = 1;", "if (x) assert(p);", "}", "assert(n > 0 && // at least one", "n < 7);", "assert(q); /* q */"];
+        let mut text = |number: u32| lines.get(number as usize - 1).map(|line| (*line).to_owned());
+        let found: Vec<_> = (1..=6).map(|line| assertion(&mut text, line)).collect();
+        let both = Some("n > 0 && n < 7".to_owned());
+        assert_eq!(found, [None, None, None, both.clone(), both, Some("q".to_owned())]);
     }
 
     #[test]
     fn variables_are_no_members_functions_or_constants() {
         assert_eq!(variables("p->n < MOST && !is_open(q.next) && i[3] != NULL").collect::<Vec<_>>(), ["p", "q", "i"]);
+        assert_eq!(variables("n && \"n is small\"").collect::<Vec<_>>(), ["n"]);
     }
 
     #[test]

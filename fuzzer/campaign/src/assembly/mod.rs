@@ -128,7 +128,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
     let index = evaluator.function_index();
     let mut report = Report {
         schema: report::SCHEMA,
-        origin: Some(origin::now()),
+        origin: Some(origin::now(&from.options.settings.sources)),
         target: from.options.settings.target.display().to_string(),
         sources: needed.sources(&from.options.settings.sources),
         compilations: needed.compilations(&made_of.compilations),

@@ -173,7 +173,10 @@ fn facts(report: &Report) -> Vec<String> {
         format!("{} search, seed {}", report.search, report.seed),
         state,
     ];
-    let origin = report.origin.iter().map(|o| format!("{}, {}, {}", o.program, o.compiler, o.date));
+    let origin = report.origin.iter().map(|o| {
+        let commit = o.commit.as_ref().map(|commit| format!(", commit {}", commit.get(..12).unwrap_or(commit)));
+        format!("{}, {}, {}{}", o.program, o.compiler, o.date, commit.unwrap_or_default())
+    });
     let left = left(&report.branches, &Words::of(report.goals)).into_iter();
     left.chain(decisions::facts(report)).chain(search).chain(origin).collect()
 }

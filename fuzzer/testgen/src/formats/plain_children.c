@@ -31,7 +31,6 @@ PENFUZZ_HELPER int penfuzz_in_child(void)
 /* In the child: the call returned, and should not have. */
 PENFUZZ_HELPER void penfuzz_returned(void)
 {
-  puts("  FAILED: it returned");
   fflush(NULL);
   raise(SIGKILL);
 }
@@ -39,10 +38,10 @@ PENFUZZ_HELPER void penfuzz_returned(void)
 PENFUZZ_HELPER int penfuzz_end_of_child(void)
 {
   int status = penfuzz_wait();
-  if (WIFSIGNALED(status))
-    printf("  ended by signal %d\n", WTERMSIG(status));
-  else
+  if (!WIFSIGNALED(status))
     printf("  exit status = %d\n", WEXITSTATUS(status));
+  else if (WTERMSIG(status) != SIGKILL)
+    printf("  ended by signal %d\n", WTERMSIG(status));
   return status;
 }
 
@@ -51,16 +50,18 @@ PENFUZZ_HELPER void penfuzz_check_exit(int expected)
   int status = penfuzz_end_of_child();
   if (WIFEXITED(status) && WEXITSTATUS(status) == expected) return;
   penfuzz_failures++;
-  printf("  FAILED: no exit with status %d\n", expected);
+  printf("  FAILED: it does not exit with status %d\n", expected);
 }
 
 /* Without `must`, another end is reported and is no failure. */
 PENFUZZ_HELPER void penfuzz_check_signal(int expected, int must)
 {
   int status = penfuzz_end_of_child();
-  if (WIFSIGNALED(status) && WTERMSIG(status) == expected) return;
+  int is_signal = WIFSIGNALED(status);
+  if (is_signal && WTERMSIG(status) == expected) return;
   penfuzz_failures += must;
-  printf("  %s: no end by signal %d\n", must ? "FAILED" : "not reproduced by this compiler", expected);
+  printf("  %s: %s signal %d\n", must ? "FAILED" : "not reproduced by this compiler",
+         is_signal && WTERMSIG(status) == SIGKILL ? "it returned, and did not end by" : "it does not end by", expected);
 }
 
 /* In the child: ends it after the last check. */
