@@ -52,6 +52,8 @@ pub fn failing(
         match tried.result {
             Checked::Passed => {}
             Checked::NotChecked => return None,
+            // A program without tests: the fault is elsewhere.
+            _ if part.is_empty() => {}
             Checked::Failed | Checked::NotBuilt if part.len() == 1 => found.push((part[0], tried)),
             Checked::Failed | Checked::NotBuilt => {
                 let (first, second) = part.split_at(part.len() / 2);
@@ -79,6 +81,11 @@ mod tests {
         let wrong = [Case::Test(3), Case::Test(8), Case::Crash(0)];
         assert_eq!(bad(&all, |part| part.iter().any(|c| wrong.contains(c))), Some(wrong.to_vec()));
         assert_eq!(bad(&all, |part| part.len() > 4), Some(Vec::new()), "no test fails alone");
+    }
+
+    #[test]
+    fn a_program_without_tests_has_no_failing_ones() {
+        assert_eq!(bad(&[], |_| true), Some(Vec::new()));
     }
 
     #[test]

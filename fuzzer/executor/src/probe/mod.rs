@@ -47,8 +47,11 @@ pub(super) const CALLS: usize = 300;
 const GROWTHS: usize = 64;
 /// Maximum size of a block in bytes.
 const LARGEST: usize = 8192;
-/// Maximum number of loop iterations of one call.
+/// Maximum number of loop iterations of one call, until a call has been costly. Each costly call halves it,
+/// [`HALVINGS`] times: a function that needs the iterations of a small model often does not end at all, and takes
+/// seconds to show it.
 const FUEL: i64 = 50_000;
+const HALVINGS: usize = 4;
 /// Limits of wall time and (`MEMORY`) memory in bytes of one call.
 const TIMEOUT: Duration = Duration::from_millis(100);
 const MEMORY: u64 = 64 << 20;
@@ -148,9 +151,10 @@ impl Probing {
             target.functions[self.function].model = Some(Rc::new(model));
         }
         let target = Rc::new(target);
-        let done = Evaluator::new(Rc::clone(&target), self.function, self.limits).ok().map(|mut evaluator| {
+        let limits = EvaluationLimits { fuel: fuel(self.limits.fuel, self.costly), ..self.limits };
+        let done = Evaluator::new(Rc::clone(&target), self.function, limits).ok().map(|mut evaluator| {
             evaluator.arm(|_| action::RECORD);
-            work(&mut Calls { evaluator: &mut evaluator, costly: &mut self.costly })
+            work(&mut Calls { evaluator: &mut evaluator, most_fuel: self.limits.fuel, costly: &mut self.costly })
         });
         self.target = Rc::try_unwrap(target).ok();
         done
@@ -296,6 +300,8 @@ fn first_out_of_bounds(calls: &mut Calls) -> Option<(String, Size)> {
 /// Runs calls of the function, and counts the costly ones.
 pub(super) struct Calls<'a> {
     pub(super) evaluator: &'a mut Evaluator,
+    /// The fuel of a call before any costly one.
+    most_fuel: i64,
     costly: &'a mut usize,
 }
 
@@ -317,8 +323,16 @@ impl Calls<'_> {
 
     fn note(&mut self, status: RunStatus) {
         let is_costly = |f: Fault| !f.is_cheap || f.is_out_of_fuel;
-        *self.costly += usize::from(status == RunStatus::Faulted && self.evaluator.fault().is_some_and(is_costly));
+        if status == RunStatus::Faulted && self.evaluator.fault().is_some_and(is_costly) {
+            *self.costly += 1;
+            self.evaluator.set_fuel(fuel(self.most_fuel, *self.costly));
+        }
     }
+}
+
+/// The fuel of a call after this number of costly ones.
+fn fuel(most: i64, costly: usize) -> i64 {
+    (most >> costly.min(HALVINGS)).max(1)
 }
 
 /// Whether the function behaves differently with other content of this block.
