@@ -20,8 +20,8 @@ pub(super) fn now(sources: &[PathBuf]) -> Origin {
     }
 }
 
-/// The commit that is checked out in the git repository that contains a file. Reads the files of the repository, because
-/// a worker starts no programs.
+/// The commit that is checked out in the git repository that contains a file. Reads the files of the repository,
+/// because a worker starts no programs.
 fn commit_of(file: &Path) -> Option<String> {
     let path = std::path::absolute(file).ok()?;
     let link = path.ancestors().skip(1).map(|ancestor| ancestor.join(".git")).find(|git| git.exists())?;

@@ -82,8 +82,8 @@ fn with_all_parts(model: &Model, first: &[usize]) -> Vec<usize> {
     (0..is_part.len()).filter(|b| is_part[*b]).collect()
 }
 
-/// Copies the numbers of a block, which of its pointers exist and are null, and where in a buffer they lead, from one input to
-/// another.
+/// Copies the numbers of a block, which of its pointers exist and are null, and where in a buffer they lead, from one
+/// input to another.
 fn copy_content(block: &Block, from: &[u8], to: &mut [u8]) {
     for copy in &block.copies {
         let bytes = copy.from..copy.from + copy.size;

@@ -123,8 +123,8 @@ impl Experiments<'_> {
         nulls.filter(|(slot, _)| !self.crashes(&changed(*slot))).map(|(_, path)| format!("{path} != NULL")).collect()
     }
 
-    /// Members of unions with which the crash disappears: the input has another member, whose bytes the function uses as
-    /// a pointer.
+    /// Members of unions with which the crash disappears: the input has another member, whose bytes the function uses
+    /// as a pointer.
     fn members_in_use(&mut self, model: &Model, x: &[u8]) -> Vec<String> {
         let mut found: Vec<(Slot, String)> = Vec::new();
         for (b, block) in model.blocks.iter().enumerate() {
