@@ -53,6 +53,18 @@ fn an_index_outside_of_an_argument_is_a_precondition() {
     assert_eq!(violated(&report), ["s->at <= 3"]);
 }
 
+#[test]
+fn a_null_that_an_assertion_excludes_is_a_precondition() {
+    let dir = Dir::new();
+    let source = "#include <assert.h>\nstruct s { const char *name; int n; };\nint f(const struct s *p, int n)\n{\n  \
+                  int sum = 0;\n  if (!p || n * n == 3) return 5;\n  \
+                  for (int i = 0; i < n; i++) {\n    assert(p[i].name);\n    sum += p[i].name[0] == 'x';\n  }\n  \
+                  return sum > 1;\n}\n";
+    let (report, _) = fuzz(&dir, source, 0);
+    let violated = violated(&report);
+    assert!(!violated.is_empty() && violated.iter().all(|v| v.ends_with("name != NULL")), "{violated:?}");
+}
+
 /// Behind a pointer that is moved before.
 #[test]
 fn memory_that_the_function_frees_is_a_precondition() {

@@ -28,6 +28,8 @@ enum Suspicion {
     Bounds(u64),
     /// The function frees memory at this address, which the C library has not allocated.
     NotAllocated(u64),
+    /// A failing assertion: some pointer may be null.
+    Assertion,
 }
 
 /// The likely preconditions that the crashing input `x` violates, nearly C expressions, and the number of runs that
@@ -64,6 +66,7 @@ impl Experiments<'_> {
                 let numbers = self.bounds(&model, x);
                 if numbers.is_empty() { object.into_iter().collect() } else { numbers }
             }
+            Some(Suspicion::Assertion) => self.nulls(&model, x),
             Some(Suspicion::NotAllocated(freed)) => self.allocations(&model, freed),
         };
         if found.is_empty() && is_access {
@@ -102,9 +105,18 @@ impl Experiments<'_> {
             libc::SIGSEGV if self.evaluator.blocks()?.is_near(address) => Some(Suspicion::Bounds(address)),
             // The processor does not report an address that cannot exist.
             libc::SIGBUS if address == 0 => Some(Suspicion::Bounds(0)),
-            libc::SIGABRT => self.evaluator.freed_unallocated().map(Suspicion::NotAllocated),
+            libc::SIGABRT => match self.evaluator.freed_unallocated() {
+                Some(freed) => Some(Suspicion::NotAllocated(freed)),
+                None => self.is_assertion().then_some(Suspicion::Assertion),
+            },
             _ => None,
         }
+    }
+
+    /// Whether the last run ended in the function that `assert` calls.
+    fn is_assertion(&self) -> bool {
+        let is_helper = |frame: &String| frame.starts_with("__assert_fail");
+        self.evaluator.fault().is_some_and(|fault| fault.stack.iter().any(is_helper))
     }
 
     /// Null pointers without which the crash disappears.
