@@ -138,10 +138,11 @@ fn ask_about(
         return Ok(Summary { asked: goals.len(), without_solver: true, ..Summary::default() });
     }
     let mut prover = Prover::new(dir, manifest, report, goals, None, solvers, limits)?;
+    let brief = limits.first_pass(goals.len());
     let proofs = if report.goals.are_exceptions() {
-        prover.examine_many(report, goals, limits.first_pass(goals.len()), limits.each)?
+        prover.examine_operations(report, goals, brief, limits.each)?
     } else {
-        goals.iter().map(|goal| prover.examine(report, *goal)).collect::<Result<Vec<_>, _>>()?
+        prover.examine_branches(report, goals, brief, limits.each)?
     };
     let summary = note(report, goals, proofs);
     StoredProofs::keep(dir, manifest, report)?;

@@ -162,20 +162,56 @@ impl Prover {
         Ok(if in_calls.verdict == Verdict::NotTranslated { proof } else { in_calls })
     }
 
-    /// Examines many goals: an operation has several, and hard ones must not use up the time of the others. First every
-    /// goal is examined for a short time (`brief`), for all operands and then in the context of the calls. A second
-    /// pass gives those without an answer the time of one query (`each`).
-    pub(super) fn examine_many(
+    /// Examines branches in two passes, because hard ones must not use up the time of the others. The first pass asks
+    /// about each for a short time (`brief`). The second one gives those without a proof the time of one query
+    /// (`each`), and what may help: the definitions of other sources, and loop invariants.
+    pub(super) fn examine_branches(
         &mut self,
         report: &Report,
         goals: &[BranchIndex],
         brief: Duration,
         each: Duration,
     ) -> Result<Vec<Proof>, Error> {
+        let mut proofs = self.examine_briefly(report, goals, brief)?;
+        self.budget.allow(each);
+        let is_open = |proof: &Proof| !proof.is_proved() && proof.verdict != Verdict::Satisfiable;
+        for (goal, proof) in goals.iter().zip(&mut proofs).filter(|(_, proof)| is_open(proof)) {
+            if self.is_out_of_time() {
+                break;
+            }
+            let again = self.examine(report, *goal)?;
+            if again.verdict != Verdict::Undecided {
+                *proof = again;
+            }
+        }
+        Ok(proofs)
+    }
+
+    /// Asks about each goal for a short time.
+    fn examine_briefly(
+        &mut self,
+        report: &Report,
+        goals: &[BranchIndex],
+        brief: Duration,
+    ) -> Result<Vec<Proof>, Error> {
         self.budget.allow(brief);
         self.is_brief = true;
-        let first = goals.iter().map(|goal| self.examine_once(report, *goal)).collect::<Result<Vec<_>, _>>();
-        let mut proofs = first?;
+        let proofs = goals.iter().map(|goal| self.examine_once(report, *goal)).collect();
+        self.is_brief = false;
+        proofs
+    }
+
+    /// Examines goals of exceptions, of which an operation has several. As [`Prover::examine_branches`]; the first pass
+    /// asks for all operands, and then in the context of the calls.
+    pub(super) fn examine_operations(
+        &mut self,
+        report: &Report,
+        goals: &[BranchIndex],
+        brief: Duration,
+        each: Duration,
+    ) -> Result<Vec<Proof>, Error> {
+        let mut proofs = self.examine_briefly(report, goals, brief)?;
+        self.is_brief = true;
         for (goal, proof) in goals.iter().zip(&mut proofs) {
             if !self.is_out_of_time() && !proof.is_proved() && self.has_context(report, *goal) {
                 let in_calls = self.in_calls(|prover| prover.examine_once(report, *goal))?;
