@@ -65,6 +65,39 @@ fn a_null_that_an_assertion_excludes_is_a_precondition() {
     assert!(!violated.is_empty() && violated.iter().all(|v| v.ends_with("name != NULL")), "{violated:?}");
 }
 
+const MODES: &str =
+    "#include <stdlib.h>\nenum mode { SUM, DIFFERENCE, PRODUCT };\nstruct s { enum mode mode; int n; };\n";
+
+#[test]
+fn a_value_that_is_no_enumerator_is_a_precondition() {
+    let switch = "{\n    case SUM: return n + 1;\n    case DIFFERENCE: return n - 1;\n    case PRODUCT: return 2 * n;\n  }\n  \
+                  abort();\n}\n";
+    let functions = [
+        (format!("int f(enum mode mode, short n)\n{{\n  if (n * n == 3) return 5;\n  switch (mode) {switch}"), "mode"),
+        (
+            format!(
+                "int f(const struct s *s)\n{{\n  if (!s || s->n > 999 || s->n < 0) return 0;\n  int n = s->n;\n  \
+                 if (n * n == 3) return 5;\n  switch (s->mode) {switch}"
+            ),
+            "s->mode",
+        ),
+    ];
+    for (function, name) in functions {
+        let dir = Dir::new();
+        let (report, _) = fuzz(&dir, &format!("{MODES}{function}"), 0);
+        assert_eq!(violated(&report), [format!("{name} is an enumerator")], "{:?}", report.crashes);
+    }
+}
+
+#[test]
+fn a_wrong_check_of_an_enumeration_is_the_functions_own_fault() {
+    let dir = Dir::new();
+    let function = "int f(enum mode mode, short n)\n{\n  if (n * n == 3) return 5;\n  if (mode > 3) return -1;\n  \
+                    if (mode == 3) abort();\n  return n;\n}\n";
+    let (report, _) = fuzz(&dir, &format!("{MODES}{function}"), 3);
+    assert_eq!(grades(&report), [Some(Grade::Plausible)]);
+}
+
 /// Behind a pointer that is moved before.
 #[test]
 fn memory_that_the_function_frees_is_a_precondition() {

@@ -1,11 +1,9 @@
 //! The origin of a report that this process makes.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use penfuzz_report::origin::Origin;
+use penfuzz_system::files::foreign;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 pub(super) fn now(sources: &[PathBuf]) -> Origin {
@@ -42,7 +40,7 @@ fn commit_of(file: &Path) -> Option<String> {
 
 /// The content of a file without the line end; `None` if it cannot be read.
 fn text(path: &Path) -> Option<String> {
-    Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
+    Some(String::from_utf8(foreign::read(path, foreign::LONGEST_TEXT).ok()?).ok()?.trim_end().to_owned())
 }
 
 fn is_commit(text: &str) -> bool {
@@ -51,7 +49,7 @@ fn is_commit(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::{fs, process::Command};
 
     use super::*;
 

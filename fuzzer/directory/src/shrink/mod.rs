@@ -19,6 +19,7 @@
 //! the same finds reuses the shrunk inputs of the last one ([`Shrinker`]).
 
 pub mod cover;
+mod enumerations;
 mod finds;
 mod objects;
 mod violated;

@@ -11,10 +11,14 @@ use penfuzz_executor::{Evaluator, blocks::AdjacentAccess, evaluator::RunStatus};
 use penfuzz_mutators::view::Slot;
 use penfuzz_target::inputs::{Block, Model, Origin, Target, types::Form};
 
+use super::enumerations::{self, Enumeration};
+
 /// Maximum number of runs for one crash.
 const RUNS: u64 = 200;
 /// Maximum number of preconditions that are named for one crash.
 const MOST: usize = 3;
+/// Maximum number of enumerators that are tried.
+const MOST_ENUMERATORS: usize = 8;
 /// Addresses up to this far from 0 are null pointers with the offset of a member or an element.
 const NULL_END: u64 = 1 << 16;
 
@@ -49,8 +53,12 @@ struct Experiments<'a> {
 impl Experiments<'_> {
     /// The preconditions; `None` if the crash does not repeat, or is of another kind than those of wrong arguments.
     fn violated(&mut self, x: &[u8]) -> Option<Vec<String>> {
+        let enumerators = self.enumerators(x);
         if !self.crashes(x) {
             return None;
+        }
+        if !enumerators.is_empty() {
+            return Some(enumerators);
         }
         let model = Rc::clone(self.evaluator.blocks()?.model());
         let is_access = matches!(self.evaluator.fault_signal()?.0, libc::SIGSEGV | libc::SIGBUS);
@@ -117,6 +125,20 @@ impl Experiments<'_> {
     fn is_assertion(&self) -> bool {
         let is_helper = |frame: &String| frame.starts_with("__assert_fail");
         self.evaluator.fault().is_some_and(|fault| fault.stack.iter().any(is_helper))
+    }
+
+    /// Enumerations without an enumerator: with any of them, the crash disappears.
+    fn enumerators(&mut self, x: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        for Enumeration { path, slot, value, valid } in enumerations::invalid(self.evaluator, x) {
+            let is_cause = valid.iter().take(MOST_ENUMERATORS).all(|v| !self.crashes(&with_integer(x, slot, *v)));
+            // Otherwise the function checks the number itself, so its check is wrong.
+            if is_cause && self.fails(&with_integer(x, slot, extreme(slot, value > 0))) {
+                found.push(format!("{path} is an enumerator"));
+            }
+        }
+        found.truncate(MOST);
+        found
     }
 
     /// Null pointers without which the crash disappears.

@@ -64,4 +64,4 @@ pub use model::{
 };
 pub use pointer::{Alternative, Pointer, Target, Within};
 pub use sizes::{Origin, Rule, Size, Sizes};
-pub(crate) use types::{enumerator_of, numbers_behind};
+pub(crate) use types::{enumerator_of, enumerators_of, numbers_behind};

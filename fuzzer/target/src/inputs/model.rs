@@ -283,6 +283,8 @@ pub struct Model {
     pub layout: Layout,
     /// Paths of numbers in C notation, with the indices of their slots.
     pub numbers: Vec<(String, usize)>,
+    /// The indices of slots whose numbers are enumerations, with these types.
+    pub enumerations: Vec<(usize, TypeId)>,
 }
 
 impl Model {

@@ -22,7 +22,7 @@ pub enum Target {
     Null,
     /// A function that returns a number of the input, 0 or nothing: the index of its stub.
     Stub(usize),
-    /// An object that an earlier call has constructed: its index in [`Sequence::handles`].
+    /// An object that an earlier call has constructed: its index in [`super::Sequence::handles`].
     Made(usize),
     /// A stream over the text of this file.
     Stream(usize),
@@ -32,8 +32,8 @@ pub enum Target {
     Program,
 }
 
-/// A place in a buffer that several pointers lead into: the start of an element, or the end. [`Model::element`] is its
-/// number.
+/// A place in a buffer that several pointers lead into: the start of an element, or the end. Its number is
+/// [`super::Model::element`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Within {
     /// The block of the buffer.
@@ -83,7 +83,7 @@ impl Pointer {
 pub struct Alternative {
     /// The number that chooses, modulo `n`.
     pub choice: Slot,
-    /// The number of this member in [`Types::alternatives`].
+    /// The number of this member in `Types::alternatives`.
     pub number: u8,
     /// Number of alternatives.
     pub n: u8,

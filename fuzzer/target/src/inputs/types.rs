@@ -389,6 +389,12 @@ pub(crate) fn enumerator_of(record: *const abi::Type, bits: u64) -> Option<Strin
     enumerator(&enumerators(raw), raw.size as usize, bits)
 }
 
+/// The names and values of the enumerators; empty if the type is no enumeration.
+pub(crate) fn enumerators_of(record: *const abi::Type) -> Vec<(String, i64)> {
+    // SAFETY: as in `enumerator_of`.
+    unsafe { record.as_ref() }.map_or_else(Vec::new, enumerators)
+}
+
 /// The enumerator with this value in the lowest `size` bytes.
 fn enumerator(all: &[(String, i64)], size: usize, bits: u64) -> Option<String> {
     let unused = u64::BITS - 8 * u32::try_from(size.clamp(1, 8)).unwrap_or(8);

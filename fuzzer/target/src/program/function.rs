@@ -7,7 +7,7 @@ use penfuzz_abi as abi;
 use penfuzz_mutators::view::{Kind, Layout};
 
 use crate::{
-    inputs::{ArgConstraints, Model, enumerator_of, numbers_behind},
+    inputs::{ArgConstraints, Model, enumerator_of, enumerators_of, numbers_behind},
     program::script,
 };
 
@@ -335,6 +335,14 @@ impl Function {
     pub fn enumerator(&self, parameter: usize, value: u64) -> Option<String> {
         self.parameters.get(parameter).filter(|p| !p.pointer)?;
         enumerator_of(self.shapes().get(parameter)?.declared, value)
+    }
+
+    /// The names and values of the enumerators of a parameter; empty if its type is no enumeration.
+    #[must_use]
+    pub fn enumerators(&self, parameter: usize) -> Vec<(String, i64)> {
+        let is_value = self.parameters.get(parameter).is_some_and(|p| !p.pointer);
+        let declared = self.shapes().get(parameter).filter(|_| is_value).map(|shape| shape.declared);
+        declared.map_or_else(Vec::new, enumerators_of)
     }
 
     /// The enumerator that the result has with this value, if its type is an enumeration.

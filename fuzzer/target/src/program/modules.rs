@@ -1,7 +1,7 @@
 //! The files that the dynamic linker has loaded into this process, by the addresses that they contain.
 //!
-//! `dladdr` answers the same questions, but searches for the nearest symbol by looking at all exported symbols of the
-//! file: 20 microseconds in the C library, for each frame of each crash.
+//! `dladdr` answers the same questions, but also searches all exported symbols of the file for the nearest one. It took
+//! 7 % of the processor time of the end-to-end tests, because it is asked about each frame of each crash.
 
 use core::ffi::{CStr, c_void};
 use std::{

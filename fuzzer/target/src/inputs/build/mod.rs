@@ -61,6 +61,8 @@ pub(super) struct Builder<'a> {
     ranges: Vec<(usize, Domain)>,
     /// Paths of numbers, with the indices of their slots.
     numbers: Vec<(String, usize)>,
+    /// The slots that are enumerations, with their types.
+    enumerations: Vec<(usize, TypeId)>,
     pending: VecDeque<PendingPointer>,
     byte: Option<TypeId>,
     /// The call that the blocks under construction belong to.
@@ -99,6 +101,7 @@ impl<'a> Builder<'a> {
             files: Vec::new(),
             ranges: Vec::new(),
             numbers: Vec::new(),
+            enumerations: Vec::new(),
             pending: VecDeque::new(),
             byte: None,
             owner: Owner::Shared,
@@ -187,7 +190,10 @@ impl<'a> Builder<'a> {
     ) -> Result<(), String> {
         match self.types[of].form.clone() {
             Form::Number(number) => {
+                let first = self.slots.len();
                 self.place_number(block_builder, number, at, path);
+                let is_enumeration = self.slots.len() > first && !self.types[of].enumerators.is_empty();
+                self.enumerations.extend(is_enumeration.then_some((first, of)));
                 Ok(())
             }
             Form::Struct(members) => self.place_members(block_builder, of, &members, at, path, way),
@@ -396,6 +402,7 @@ impl<'a> Builder<'a> {
             result,
             layout,
             numbers: self.numbers,
+            enumerations: self.enumerations,
             sequence: None,
             frames: self.frames,
         }
