@@ -70,8 +70,8 @@ const MODES: &str =
 
 #[test]
 fn a_value_that_is_no_enumerator_is_a_precondition() {
-    let switch = "{\n    case SUM: return n + 1;\n    case DIFFERENCE: return n - 1;\n    case PRODUCT: return 2 * n;\n  }\n  \
-                  abort();\n}\n";
+    let switch = "{\n    case SUM: return n + 1;\n    case DIFFERENCE: return n - 1;\n    \
+                  case PRODUCT: return 2 * n;\n  }\n  abort();\n}\n";
     let functions = [
         (format!("int f(enum mode mode, short n)\n{{\n  if (n * n == 3) return 5;\n  switch (mode) {switch}"), "mode"),
         (

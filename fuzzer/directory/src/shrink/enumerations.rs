@@ -2,6 +2,7 @@
 
 use penfuzz_executor::Evaluator;
 use penfuzz_mutators::view::Slot;
+use penfuzz_target::{inputs::Model, program::Function};
 
 /// A number whose type is an enumeration.
 pub struct Enumeration {
@@ -17,31 +18,32 @@ pub struct Enumeration {
 
 /// The numbers of an input with a value that no enumerator has. Sums of flags have enumerators for their parts.
 pub fn invalid(evaluator: &Evaluator, x: &[u8]) -> Vec<Enumeration> {
-    let mut all = Vec::new();
-    let mut add = |path: String, slot: Slot, enumerators: &[(String, i64)]| {
-        let valid: Vec<i64> = enumerators.iter().map(|(_, value)| *value).collect();
-        let value = slot.kind.to_integer(slot.get(x)).filter(|value| !valid.is_empty() && !valid.contains(value));
-        if let Some(value) = value.filter(|value| !is_sum_of_flags(*value, &valid)) {
-            all.push(Enumeration { path, slot, value, valid });
-        }
-    };
     let f = evaluator.function();
-    match &f.model {
-        Some(model) => {
-            for (number, of) in &model.enumerations {
-                let path = model.numbers.iter().find(|(_, other)| other == number).map(|(path, _)| path.clone());
-                let slot = model.layout.slots()[*number];
-                path.into_iter().for_each(|path| add(path, slot, &model.types[*of].enumerators));
-            }
-        }
-        None => {
-            for (i, p) in f.parameters.iter().enumerate() {
-                let slot = p.kind.map(|kind| Slot { kind, offset: p.offset });
-                slot.into_iter().for_each(|slot| add(p.name.clone(), slot, &f.enumerators(i)));
-            }
-        }
-    }
-    all
+    let all = f.model.as_ref().map_or_else(|| of_parameters(f), |model| of_model(model));
+    let invalid = all.into_iter().filter_map(|(path, slot, enumerators)| {
+        let valid: Vec<i64> = enumerators.iter().map(|(_, value)| *value).collect();
+        let value = slot.kind.to_integer(slot.get(x)).filter(|value| !valid.contains(value))?;
+        (!is_sum_of_flags(value, &valid)).then_some(Enumeration { path, slot, value, valid })
+    });
+    invalid.collect()
+}
+
+type Enumerators = Vec<(String, i64)>;
+
+fn of_parameters(f: &Function) -> Vec<(String, Slot, Enumerators)> {
+    let all = f.parameters.iter().enumerate().filter_map(|(i, p)| {
+        let enumerators = Some(f.enumerators(i)).filter(|all| !all.is_empty())?;
+        Some((p.name.clone(), Slot { kind: p.kind?, offset: p.offset }, enumerators))
+    });
+    all.collect()
+}
+
+fn of_model(model: &Model) -> Vec<(String, Slot, Enumerators)> {
+    let all = model.enumerations.iter().filter_map(|(number, of)| {
+        let (path, _) = model.numbers.iter().find(|(_, other)| other == number)?;
+        Some((path.clone(), model.layout.slots()[*number], model.types[*of].enumerators.clone()))
+    });
+    all.collect()
 }
 
 /// Whether enumerators are flags, and a value is a sum of them. Values without gaps are no flags.
