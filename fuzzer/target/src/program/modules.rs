@@ -76,7 +76,7 @@ mod tests {
 
     /// The base and the path of the file that contains an address, as the dynamic linker's own function gives them.
     fn by_dladdr(address: u64) -> (u64, PathBuf) {
-        // SAFETY: as in `symbol_of`; the file of each address asked for here is loaded.
+        // SAFETY: as in `symbol_of`. The callers pass addresses of loaded files, so `dladdr` sets the name.
         unsafe {
             let mut info: libc::Dl_info = core::mem::zeroed();
             assert_ne!(libc::dladdr(address as *const c_void, &raw mut info), 0);
