@@ -51,7 +51,10 @@ fn addresses(end: &End) -> Vec<u64> {
         if is_own(end.place) {
             // The system call that raises the signal is examined by this program in a signal handler of its own.
             while rest.next_if(|address| is_own(*address)).is_some() {}
-            rest.next();
+            if end.signal == libc::SIGABRT {
+                // The signal frame of that handler.
+                rest.next();
+            }
         } else {
             all.push(end.place);
             if rest.next_if_eq(&end.place).is_none() && base_of(end.place).is_none() {

@@ -174,8 +174,21 @@ impl Prover {
     ) -> Result<Vec<Proof>, Error> {
         let mut proofs = self.examine_briefly(report, goals, brief)?;
         self.budget.allow(each);
-        let is_open = |proof: &Proof| !proof.is_proved() && proof.verdict != Verdict::Satisfiable;
-        for (goal, proof) in goals.iter().zip(&mut proofs).filter(|(_, proof)| is_open(proof)) {
+        self.examine_again(report, goals, &mut proofs, |proof| {
+            !proof.is_proved() && proof.verdict != Verdict::Satisfiable
+        })?;
+        Ok(proofs)
+    }
+
+    /// Examines those goals again whose proofs are open, while there is time.
+    fn examine_again(
+        &mut self,
+        report: &Report,
+        goals: &[BranchIndex],
+        proofs: &mut [Proof],
+        is_open: impl Fn(&Proof) -> bool,
+    ) -> Result<(), Error> {
+        for (goal, proof) in goals.iter().zip(proofs).filter(|(_, proof)| is_open(proof)) {
             if self.is_out_of_time() {
                 break;
             }
@@ -184,7 +197,7 @@ impl Prover {
                 *proof = again;
             }
         }
-        Ok(proofs)
+        Ok(())
     }
 
     /// Asks about each goal for a short time.
@@ -222,17 +235,9 @@ impl Prover {
         }
         self.budget.allow(each);
         self.is_brief = false;
-        for (goal, proof) in goals.iter().zip(&mut proofs) {
-            if self.is_out_of_time() {
-                break;
-            }
-            if matches!(proof.verdict, Verdict::Undecided | Verdict::ProvedByOne) {
-                let again = self.examine(report, *goal)?;
-                if again.verdict != Verdict::Undecided {
-                    *proof = again;
-                }
-            }
-        }
+        self.examine_again(report, goals, &mut proofs, |proof| {
+            matches!(proof.verdict, Verdict::Undecided | Verdict::ProvedByOne)
+        })?;
         Ok(proofs)
     }
 

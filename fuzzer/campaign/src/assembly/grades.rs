@@ -88,7 +88,7 @@ fn assertion(text: &mut dyn FnMut(u32) -> Option<String>, line: u32) -> Option<S
         let mut statement = String::new();
         for number in first..first + LINES {
             let whole = text(number)?;
-            let code = without_comment(&whole);
+            let code = without_comments(&whole);
             statement.push_str(if statement.is_empty() { "" } else { " " });
             statement.push_str(code.trim());
             if code.contains(';') {
@@ -99,9 +99,23 @@ fn assertion(text: &mut dyn FnMut(u32) -> Option<String>, line: u32) -> Option<S
     })
 }
 
-/// A line without the comment at its end.
-fn without_comment(line: &str) -> &str {
-    ["/*", "//"].iter().fold(line, |code, start| code.split_once(start).map_or(code, |(code, _)| code))
+/// A line without its comments. What looks like a comment within a text is none.
+fn without_comments(line: &str) -> String {
+    let is_code = |text: &str, at: usize| text[..at].matches('"').count().is_multiple_of(2);
+    let start = |text: &str| (0..text.len()).find(|at| is_start(text, *at) && is_code(text, *at));
+    let (mut code, mut rest) = (String::new(), line);
+    while let Some(at) = start(rest) {
+        code.push_str(&rest[..at]);
+        let end = rest[at..].starts_with("/*").then(|| rest[at + 2..].find("*/")).flatten();
+        rest = end.map_or("", |end| &rest[at + 2 + end + 2..]);
+    }
+    code + rest
+}
+
+/// Whether a comment would start at this byte.
+fn is_start(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    bytes[at] == b'/' && matches!(bytes.get(at + 1), Some(b'/' | b'*'))
 }
 
 /// The condition that a statement asserts: `assert(...)`, or a macro of a similar name.
@@ -160,6 +174,12 @@ mod tests {
         let found: Vec<_> = (1..=6).map(|line| assertion(&mut text, line)).collect();
         let both = Some("n > 0 && n < 7".to_owned());
         assert_eq!(found, [None, None, None, both.clone(), both, Some("q".to_owned())]);
+    }
+
+    #[test]
+    fn comments_are_removed_and_texts_are_kept() {
+        assert_eq!(without_comments("assert(p /* a */ && q); // b"), "assert(p  && q); ");
+        assert_eq!(without_comments("assert(is(u, \"http://\")); /* c"), "assert(is(u, \"http://\")); ");
     }
 
     #[test]
