@@ -305,7 +305,8 @@ enum pen_type_flag {
   PEN_TYPE_CLASS = 16,     /* of a structure: only C++ has it (base classes, access control, constructors) */
   PEN_TYPE_CHAR = 32,      /* of a number: plain `char` */
   PEN_TYPE_AGGREGATE = 64, /* of a structure of C++: no constructors, no base classes, and all members are public */
-  PEN_TYPE_ABSTRACT = 128  /* of a class: there is no object of it, only of classes that derive from it */
+  PEN_TYPE_ABSTRACT = 128, /* of a class: there is no object of it, only of classes that derive from it */
+  PEN_TYPE_PROTOTYPE = 256 /* of a function: the members are all its parameters, which are numbers and pointers */
 };
 
 /* A type as the debug information describes it, without typedefs and qualifiers. The records of two translation units
@@ -313,7 +314,8 @@ enum pen_type_flag {
 struct pen_type {
   const char *name; /* in C notation: "struct point", "double", "ns::color"; "" if the type has no name */
   const struct pen_type *target;    /* element, pointee, or the result of a function; else null */
-  const struct pen_member *members; /* of a structure or union; of an enumeration its enumerators; n_members */
+  /* n_members: of a structure or union; the enumerators of an enumeration; the parameters of a function */
+  const struct pen_member *members;
   uint64_t size;                    /* bytes */
   uint64_t count;                   /* of an array: elements; 0 if the declaration has no size */
   uint32_t kind;                    /* enum pen_type_kind */
@@ -324,7 +326,7 @@ struct pen_type {
 
 struct pen_member {
   const char *name; /* "" of an unnamed member and of a base class */
-  const struct pen_type *type; /* null of an enumerator */
+  const struct pen_type *type; /* null of an enumerator, and of a parameter that is a pointer */
   uint64_t offset;  /* bits from the start of the structure; of an enumerator its value */
   uint32_t bits;    /* of a bit-field; else 0 */
   uint32_t nullable; /* 1: some function of the translation unit compares this pointer with null */

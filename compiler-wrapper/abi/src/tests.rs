@@ -164,6 +164,7 @@ fn constants(layout: &mut Layout) {
         ("PEN_TYPE_CHAR", type_flag::CHAR),
         ("PEN_TYPE_AGGREGATE", type_flag::AGGREGATE),
         ("PEN_TYPE_ABSTRACT", type_flag::ABSTRACT),
+        ("PEN_TYPE_PROTOTYPE", type_flag::PROTOTYPE),
         ("PEN_OP_NONE", operand::NONE.into()),
         ("PEN_OP_F32", operand::F32.into()),
         ("PEN_OP_F64", operand::F64.into()),

@@ -42,6 +42,8 @@ pub mod type_flag {
     pub const AGGREGATE: u32 = 64;
     /// Classes: abstract; only objects of derived classes exist.
     pub const ABSTRACT: u32 = 128;
+    /// Functions: the members are all their parameters, which are numbers and pointers.
+    pub const PROTOTYPE: u32 = 256;
 }
 
 /// A type without typedefs and qualifiers. The records of two translation units may describe one type.

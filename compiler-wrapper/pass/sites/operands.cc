@@ -15,7 +15,8 @@ constexpr unsigned MostParts = 64;
 
 using Position = std::pair<unsigned, unsigned>; // line and column
 
-Position positionOf(const DebugLoc &L) { return {L.getLine(), L.getCol()}; }
+// Of an instruction without a place: 0.
+Position positionOf(const DebugLoc &L) { return L ? Position(L.getLine(), L.getCol()) : Position(); }
 
 class OperandFinder {
 public:

@@ -163,6 +163,31 @@ void describeEnumeration(Context &X, Draft &D, const DICompositeType *T) {
   D.NMembers = Items.size();
 }
 
+bool isPointer(const DIType *T) {
+  auto *Derived = dyn_cast_or_null<DIDerivedType>(T);
+  if (!Derived) return false;
+  unsigned Tag = Derived->getTag();
+  return Tag == dwarf::DW_TAG_pointer_type || Tag == dwarf::DW_TAG_reference_type ||
+         Tag == dwarf::DW_TAG_rvalue_reference_type;
+}
+
+// Lists the parameters of a function if all are numbers and pointers. A null entry of `Types` means further arguments
+// (`...`). What a pointer leads to is left out, because it may be a large part of the program.
+void describeParameters(Context &X, Draft &D, DITypeRefArray Types) {
+  std::vector<Constant *> Items;
+  for (unsigned I = 1; Types && I < Types.size(); I++) {
+    const DIType *T = bareOf(Types[I]).Type;
+    bool IsNumber = isa_and_nonnull<DIBasicType>(T);
+    if (auto *Composite = dyn_cast_or_null<DICompositeType>(T))
+      IsNumber = Composite->getTag() == dwarf::DW_TAG_enumeration_type;
+    if (!IsNumber && !isPointer(T)) return;
+    Items.push_back(memberRecord(X, "", IsNumber ? typeRecordOf(X, Types[I]) : X.null(), 0, 0, false));
+  }
+  D.Flags |= PEN_TYPE_PROTOTYPE;
+  D.Members = X.array(Items);
+  D.NMembers = Items.size();
+}
+
 // Whether it is a constructor that the program declares.
 bool isConstructor(const DINode *N, const DICompositeType *T) {
   auto *F = dyn_cast<DISubprogram>(N);
@@ -232,6 +257,7 @@ void describe(Context &X, Draft &D, const Bare &B) {
     D.Name = B.Typedef.str();
     DITypeRefArray Types = Called->getTypeArray();
     D.Target = typeRecordOf(X, Types && Types.size() > 0 ? Types[0] : nullptr);
+    describeParameters(X, D, Types);
   } else if (auto *Composite = dyn_cast<DICompositeType>(B.Type)) {
     D.Name = compositeName(Composite, B.Typedef);
     switch (Composite->getTag()) {

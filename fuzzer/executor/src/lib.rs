@@ -26,3 +26,4 @@ pub use fault::{Fault, FaultKind};
 pub use observer::PenObserver;
 pub use pen::{HasEvaluator, PenExecutor};
 pub use pen_evaluator::PenEvaluator;
+pub use stubs::Received;

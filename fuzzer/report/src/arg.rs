@@ -24,7 +24,8 @@ pub struct Arg {
     /// points to itself. Empty for a number that is passed by value, and for a pointer to one number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Memory>,
-    /// The return values of the callbacks that the argument contains: index of the callback, and literal.
+    /// The return values of the callbacks that the argument contains: index of the callback, and literal; empty if it
+    /// returns nothing or 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<(usize, String)>,
     /// For a value that is reached through a pointer: its location.
@@ -178,6 +179,23 @@ pub const RESULTS: &str = "results";
 
 /// [`Place::variable`] of a number within a result that is a structure.
 pub const RESULT: &str = "result";
+
+/// [`Place::variable`] of the number of a callback's calls, and of what its last call received. No variable has this
+/// name; [`Place::expression`] is the variable of the test program.
+pub const RECEIVED: &str = "received by a callback";
+
+/// The variable of a test program that counts the calls of callback `stub`.
+#[must_use]
+pub fn received_calls(stub: usize) -> String {
+    format!("penfuzz_calls{stub}")
+}
+
+/// The variable of a test program for what callback `stub` last received for a parameter, counted from 0.
+#[must_use]
+pub fn received(stub: usize, parameter: usize) -> String {
+    format!("penfuzz_stub{stub}_argument{}", parameter + 1)
+}
+
 /// The [`Arg::type_name`] of an entry for a variable with static storage duration that is set before the call. No C
 /// type has this name.
 pub const GLOBAL: &str = "global variable";

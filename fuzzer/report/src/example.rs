@@ -134,6 +134,7 @@ fn signature() -> Signature {
         line: 3,
         is_static: false,
         callbacks: Vec::new(),
+        callback_parameters: Vec::new(),
         decoding: None,
         layouts: Vec::new(),
         result_layout: None,

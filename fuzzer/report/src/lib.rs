@@ -61,7 +61,7 @@ mod uncovered;
 pub mod words;
 
 pub use arg::{
-    Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RESULT, RESULTS, ROUNDING_MODE,
+    Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RECEIVED, RESULT, RESULTS, ROUNDING_MODE,
     STANDARD_INPUT, STANDARD_INPUT_FILE, Set, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, ResultEvidence};

@@ -49,6 +49,24 @@ pub fn kind_named(name: &str) -> Option<Kind> {
     ALL.iter().find(|(_, n)| *n == name).map(|(kind, _)| *kind)
 }
 
+/// The C type of a kind, in keywords of C itself: a program that includes a source need not have `<stdint.h>`.
+#[must_use]
+pub const fn c_keywords(kind: Kind) -> &'static str {
+    match kind {
+        Kind::F32 => "float",
+        Kind::F64 => "double",
+        Kind::I8 => "signed char",
+        Kind::I16 => "short",
+        Kind::I32 => "int",
+        Kind::I64 => "long long",
+        Kind::U16 => "unsigned short",
+        Kind::U32 => "unsigned",
+        Kind::U64 => "unsigned long long",
+        Kind::Bool => "_Bool",
+        Kind::U8 | Kind::Rounding => "unsigned char",
+    }
+}
+
 /// Makes an argument from its raw bits: the little-endian value in the low bits of `bits`. Higher bits are ignored.
 /// `type_name` is the C type; for a pointer, the type pointed to.
 #[must_use]

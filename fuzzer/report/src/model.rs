@@ -23,7 +23,7 @@ use super::{
 pub use super::{
     branches::{Branch, BranchIndex, Branches, Met, Site, Status},
     finding::{Finding, Grade},
-    signature::{Maker, OUTPUT_KIND, Parameter, Signature},
+    signature::{Maker, OUTPUT_KIND, POINTER_KIND, Parameter, Signature},
 };
 
 /// The version of the `report.json` schema.

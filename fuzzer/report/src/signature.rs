@@ -13,6 +13,9 @@ use super::{arg::Global, layout::Layout, model::is_zero};
 /// The [kind](Parameter::kind) of a parameter that points to a structure which the callee fills in.
 pub const OUTPUT_KIND: &str = "output";
 
+/// The kind of a pointer in [`Signature::callback_parameters`].
+pub const POINTER_KIND: &str = "pointer";
+
 /// A C prototype.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Signature {
@@ -42,6 +45,9 @@ pub struct Signature {
     /// The result kinds of the callbacks that it receives; an empty kind for a result that is not a number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callbacks: Vec<String>,
+    /// The kinds of the parameters of each callback, `pointer` for a pointer; empty if they are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callback_parameters: Vec<Vec<String>>,
     /// How the bytes of an input are decoded into its arguments, if it takes more than numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoding: Option<Decoding>,

@@ -36,6 +36,7 @@
 
 mod access;
 mod by_symbol;
+mod callbacks;
 mod cases;
 mod checks;
 mod command;

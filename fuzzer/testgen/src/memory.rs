@@ -8,27 +8,27 @@
 use std::fmt::Write;
 
 use penfuzz_report::{
-    arg::{Arg, Memory, Place, RESULT},
+    arg::{Arg, Memory, Place, RECEIVED, RESULT},
     c_text::{comment, identifier, initializer, object_initializer},
-    literal::kind_named,
+    literal::{c_keywords, kind_named},
     model::{Parameter, Report},
 };
 
 use super::{
     access::{has_types, includes_source, is_cxx_program},
-    globals, mirror,
+    callbacks, globals, mirror,
     prologue::{address, spelled, spelled_type, tested_name},
     result, sequence,
 };
-use crate::{ARGUMENT, c_type};
+use crate::ARGUMENT;
 
 /// The declarations of the variables of an argument. Each comes after the variables that it points to.
 pub(super) fn variables(report: &Report, arg: &Arg) -> String {
     let each = arg.memory.iter();
     let memory = each.map(|m| if m.is_allocated { allocated(report, m) } else { variable(report, m) });
     let n = report.signature.callbacks.len();
-    let callbacks = arg.callbacks.iter().filter(|(i, _)| *i < n);
-    memory.chain(callbacks.map(|(i, value)| format!("    penfuzz_value{i} = {};\n", initializer(value)))).collect()
+    let results = arg.callbacks.iter().filter(|(i, _)| *i < n);
+    memory.chain(results.map(|(i, value)| callbacks::setting(report, *i, value))).collect()
 }
 
 fn variable(report: &Report, memory: &Memory) -> String {
@@ -342,16 +342,7 @@ fn pointer_to(type_name: &str) -> String {
 
 /// The type of a kind in keywords of C itself: a program that includes a source need not have `<stdint.h>`.
 pub(super) fn plain_type(kind: &str) -> &'static str {
-    match kind {
-        "i8" => "signed char",
-        "i16" => "short",
-        "i32" => "int",
-        "i64" => "long long",
-        "u16" => "unsigned short",
-        "u32" => "unsigned",
-        "u64" => "unsigned long long",
-        _ => c_type(kind, "").filter(|_| matches!(kind, "f32" | "f64" | "bool")).unwrap_or("unsigned char"),
-    }
+    kind_named(kind).map_or("unsigned char", c_keywords)
 }
 
 /// The expression for a value behind a pointer, in the memory of these arguments; `None` if the program cannot access
@@ -359,6 +350,9 @@ pub(super) fn plain_type(kind: &str) -> &'static str {
 pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<String> {
     if place.is_global {
         return Some(globals::value(report, place));
+    }
+    if place.variable == RECEIVED {
+        return Some(place.expression.clone());
     }
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);
     let declared_as = found.map(|m| declared_as(report, m));

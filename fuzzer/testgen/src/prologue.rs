@@ -14,7 +14,7 @@ use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
     cases::{Case, Ending},
     command::absolute,
-    environment, globals, is_byte_harness, memory, mirror,
+    callbacks, environment, globals, is_byte_harness, memory, mirror,
     prototype::{self, PassedAs},
     sequence, streams,
 };
@@ -30,7 +30,7 @@ pub fn prologue(report: &Report, needed: &str) -> String {
     let memory = format!("{memory}{any}");
     let environment = environment::definitions(report);
     let memory =
-        format!("{memory}{}{}{environment}{}", stubs(report), streams::helpers(report), sequence::declarations(report));
+        format!("{memory}{}{}{environment}{}", callbacks::definitions(report), streams::helpers(report), sequence::declarations(report));
     let placed = if memory::is_placed(report) { "#include <new>\n" } else { "" };
     let memory = placed.to_owned() + &mirror::definitions(report) + &memory;
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";
@@ -39,21 +39,6 @@ pub fn prologue(report: &Report, needed: &str) -> String {
         Access::Header => format!("{}{needed}{standard}{memory}", header(report)),
         Access::Prototype | Access::Wrapper => format!("{needed}{standard}{memory}\n{}", declaration(report)),
     }
-}
-
-/// The functions that the function under test receives as callbacks. Each returns the value that the test has set.
-fn stubs(report: &Report) -> String {
-    let stub = |(i, kind): (usize, &String)| {
-        let type_name = kind_named(kind).and_then(|_| c_type(kind, "")).unwrap_or("long");
-        let parameters = if is_cxx_program(report) { "..." } else { "" };
-        format!(
-            "\nstatic {type_name} penfuzz_value{i};\nstatic {type_name} penfuzz_stub{i}({parameters})\n{{\n  return \
-             penfuzz_value{i};\n}}\n"
-        )
-    };
-    let callbacks = &report.signature.callbacks;
-    let types = if callbacks.is_empty() { "" } else { "#include <stdint.h>\n" };
-    types.to_owned() + &callbacks.iter().enumerate().map(stub).collect::<String>()
 }
 
 /// Includes the project's own header before any other, because it may configure the others. This also checks that it

@@ -333,6 +333,7 @@ double half(double x, result_t *r, double *both)
             line: 2,
             is_static,
             callbacks: Vec::new(),
+            callback_parameters: Vec::new(),
             decoding: None,
             layouts: Vec::new(),
             result_layout: None,

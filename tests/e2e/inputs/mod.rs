@@ -3,6 +3,7 @@
 
 mod assumed;
 mod buffers;
+mod callbacks;
 mod calls;
 mod globals;
 mod heap;

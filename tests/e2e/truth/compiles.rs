@@ -178,3 +178,21 @@ fn without_addresses() {
     let results: Vec<_> = report.tests.iter().map(|t| t.result.as_ref().map(|r| r.decimal.clone())).collect();
     assert!(results.contains(&Some("1".to_owned())) && results.contains(&None), "{results:?}");
 }
+
+/// clang gives the value of such a condition no place in the source.
+#[test]
+fn where_an_operand_compares_iterators() {
+    let source = "#include <map>
+#include <vector>
+int pop(int key, int limit, std::vector<long> &v)
+{
+  std::map<int, int> m{{3, 5}, {7, 100}};
+  auto it = m.find(key);
+  if (it == m.end() || it->second > limit) return 0;
+  auto last = v.begin();
+  if (last == v.end() || *last != 17) return 1;
+  return 2;
+}
+";
+    holds(&[("pop.cpp", source)], "--cflag -O2 --max-evals 50000");
+}

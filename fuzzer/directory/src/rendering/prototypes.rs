@@ -4,7 +4,7 @@ use std::fs;
 
 use penfuzz_report::{self as report, Maker, Signature, literal};
 use penfuzz_target::{
-    inputs::Decoding,
+    inputs::{Decoding, Stub},
     program::{Function, units::unit_of},
 };
 
@@ -43,6 +43,9 @@ pub fn signature(function: &Function) -> Signature {
         callbacks: function.model.as_ref().map_or_else(Vec::new, |model| {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),
+        callback_parameters: function.model.as_ref().map_or_else(Vec::new, |model| {
+            model.stubs.iter().map(callback_parameters).collect()
+        }),
         decoding: function.model.as_ref().map(|model| Decoding::of(model)),
         layouts: function.model.as_ref().map_or_else(Vec::new, |model| memory::layouts::all(model)),
         result_layout: function.model.as_ref().and_then(|model| memory::layouts::of_result(model)),
@@ -50,6 +53,11 @@ pub fn signature(function: &Function) -> Signature {
         calls: sequence.map_or(0, |s| s.steps.len()),
         globals: function.model.as_ref().map_or_else(Vec::new, |model| memory::globals(function, model)),
     }
+}
+
+fn callback_parameters(stub: &Stub) -> Vec<String> {
+    let names = stub.parameters.iter().flatten().map(|kind| kind.map_or(report::POINTER_KIND, literal::kind_name));
+    names.map(str::to_owned).collect()
 }
 
 /// The source file that includes the file of the definition; empty if that file is itself the source, or if the source

@@ -24,7 +24,7 @@ pub use after::AdjacentAccess;
 use super::{
     files::{self, Files},
     input::Input,
-    stubs,
+    stubs::{self, Received},
 };
 
 /// Preferred address of the memory: if it is free, a fault next to a block has the same address in every process. It
@@ -314,6 +314,13 @@ impl Blocks {
     #[must_use]
     pub fn begun(&self) -> usize {
         if self.model.sequence.is_some() { self.script.begun } else { 1 }
+    }
+
+    /// The calls of the callback number `stub` in the last run; `None` if they are not known.
+    #[must_use]
+    pub fn received(&self, stub: usize) -> Option<Received> {
+        let all = &self.model.stubs;
+        stubs::received(stub, all.len(), all[stub].parameters.as_deref().unwrap_or_default())
     }
 
     /// The results of the calls of the last run, makers first.

@@ -80,6 +80,7 @@ impl Fixture {
             line: 1,
             is_static: false,
             callbacks: Vec::new(),
+            callback_parameters: Vec::new(),
             decoding: None,
             layouts: Vec::new(),
             result_layout: None,

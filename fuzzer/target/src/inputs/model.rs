@@ -2,7 +2,7 @@
 
 use penfuzz_mutators::{
     group::Length,
-    view::{Layout, Slot},
+    view::{Kind, Layout, Slot},
 };
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +222,8 @@ pub struct Stub {
     pub result: TypeId,
     /// The number that the function returns; `None` for nothing or 0.
     pub slot: Option<Slot>,
+    /// The kinds of its parameters, as [`Prototype::parameters`](super::types::Prototype::parameters).
+    pub parameters: Option<Vec<Option<Kind>>>,
 }
 
 impl Stub {

@@ -50,14 +50,24 @@ pub enum Form {
     Library(Class),
     /// A union.
     Union(Vec<Member>),
-    /// A function with this type of result.
-    Function(TypeId),
+    /// A function.
+    Function(Prototype),
     /// `void`.
     Void,
     /// A type that is declared and nowhere defined.
     Incomplete,
     /// A type that cannot be built from numbers.
     Other,
+}
+
+/// The types of a function's result and parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prototype {
+    /// The type of the result.
+    pub result: TypeId,
+    /// The kind of each parameter, and `None` for a pointer. `None` for the list if there is a parameter that is neither
+    /// a number of at most 64 bits nor a pointer, or if their number is not fixed.
+    pub parameters: Option<Vec<Option<Kind>>>,
 }
 
 /// A member of a structure or union.
@@ -274,7 +284,9 @@ impl<'a> Reader<'a> {
                 }
             }
             type_kind::UNION => Form::Union(self.members(raw)),
-            type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, Form::Function),
+            type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, |result| {
+                Form::Function(Prototype { result, parameters: parameters(raw) })
+            }),
             type_kind::VOID => Form::Void,
             type_kind::INCOMPLETE => Form::Incomplete,
             _ => Form::Other,
@@ -400,6 +412,21 @@ fn enumerator(all: &[(String, i64)], size: usize, bits: u64) -> Option<String> {
     let unused = u64::BITS - 8 * u32::try_from(size.clamp(1, 8)).unwrap_or(8);
     let found = all.iter().find(|(_, other)| (other.cast_unsigned() ^ bits) << unused == 0);
     found.map(|(name, _)| name.clone())
+}
+
+fn parameters(raw: &abi::Type) -> Option<Vec<Option<Kind>>> {
+    if raw.flags & type_flag::PROTOTYPE == 0 {
+        return None;
+    }
+    let kind = |m: &abi::Member| {
+        // SAFETY: null, or a record of the loaded file, which is a constant with the layout of the ABI.
+        let Some(of) = (unsafe { m.member_type.as_ref() }) else { return Some(None) };
+        match number_of(of.number) {
+            Some(Number::Plain(kind)) if of.kind == type_kind::NUMBER => Some(Some(kind)),
+            _ => None,
+        }
+    };
+    members_of(raw).iter().map(kind).collect()
 }
 
 fn enumerators(raw: &abi::Type) -> Vec<(String, i64)> {

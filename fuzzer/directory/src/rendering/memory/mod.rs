@@ -13,7 +13,7 @@ use penfuzz_abi::type_flag;
 use penfuzz_mutators::view::Kind;
 use penfuzz_target::{
     inputs::{
-        Block, Model, Owner, PROGRAM, Pointer, Sequence, Target, Within,
+        Block, Model, Owner, PROGRAM, Pointer, Sequence, Stub, Target, Within,
         library::Class,
         types::{Form, Member, Number, TypeId},
     },
@@ -175,7 +175,8 @@ impl<'a> Renderer<'a> {
         };
         let is_reached = |path| own(path).is_some_and(|path| root(path) == parameter);
         let stubs = self.model.stubs.iter().enumerate().filter(|(_, s)| is_reached(s.path.as_str()));
-        stubs.filter_map(|(i, s)| s.slot.map(|slot| (i, plain(slot.kind, slot.get(self.x))))).collect()
+        let result = |s: &Stub| s.slot.map_or_else(String::new, |slot| plain(slot.kind, slot.get(self.x)));
+        stubs.map(|(i, s)| (i, result(s))).collect()
     }
 
     fn argument(&self, of: TypeId, block: usize, at: usize, own: &str) -> Arg {

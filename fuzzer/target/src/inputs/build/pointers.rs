@@ -33,7 +33,8 @@ impl Builder<'_> {
     ) -> Result<(), String> {
         let (is_const, is_reference) =
             (self.types[pointer].has(type_flag::CONST), self.types[pointer].has(type_flag::REFERENCE));
-        if let Form::Function(result) = self.types[to].form {
+        if let Form::Function(prototype) = &self.types[to].form {
+            let (result, parameters) = (prototype.result, prototype.parameters.clone());
             let slot = match self.types[result].form {
                 Form::Number(Number::Plain(kind)) => self.slot(block_builder, kind),
                 _ => None,
@@ -41,7 +42,7 @@ impl Builder<'_> {
             let target = Leads::Stub(self.stubs.len());
             let pointer = Pointer { alternative: way.alternative, ..Pointer::new(at, target) };
             block_builder.block.pointers.push(pointer);
-            self.stubs.push(Stub { path: path.to_owned(), result, slot });
+            self.stubs.push(Stub { path: path.to_owned(), result, slot, parameters });
             return Ok(());
         }
         let role = self.roles.get(path).or(way.role.as_ref()).cloned();

@@ -1,6 +1,7 @@
 //! Finds the values in memory after calls: those that the call has changed, and those that it has left as they were. A
 //! call may have written the value that was there before, so a test that does not check it would miss a fault.
 
+mod callbacks;
 mod library;
 
 use penfuzz_abi::type_flag;
@@ -59,6 +60,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
         found.append(&mut values);
     }
     found.extend(returned(&renderer, blocks));
+    found.extend(callbacks::received(&renderer, blocks));
     found
 }
 
