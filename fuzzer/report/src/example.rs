@@ -97,6 +97,7 @@ pub fn report() -> Report {
         unconfirmed_tests: 0,
         test_checks: Vec::new(),
         failed_tests: Vec::new(),
+        uninitialized: Vec::new(),
         reads_environment: false,
         exceptions: None,
         verdict: None,

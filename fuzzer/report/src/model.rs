@@ -17,7 +17,7 @@ use super::{
     origin::Origin,
     proof::Proof,
     requirements::Requirement,
-    test_check::{FailedTest, TestCheck},
+    test_check::{FailedTest, TestCheck, UninitializedVariable},
     test_format::{TestFormat, TestStyle},
 };
 pub use super::{
@@ -185,6 +185,9 @@ pub struct Report {
     /// Tests that do not build, or fail outside of the campaign. They are not emitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_tests: Vec<FailedTest>,
+    /// The variables on which tests or branches depend although the function has not written them, if gcc names any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uninitialized: Vec<UninitializedVariable>,
     /// The function may read the floating-point exception flags, or change the environment of later computations. Each
     /// call begins with all flags clear.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

@@ -13,7 +13,8 @@ use super::{
     model::{Report, Test},
     requirements,
     sources::Sources,
-    terminal, test_check,
+    terminal,
+    test_check::{self, UninitializedVariable},
     uncovered::{closest_first, explain, left, legend},
     words::Words,
 };
@@ -51,9 +52,11 @@ pub fn text(report: &Report, dir: &Path) -> String {
     if indefinite > 0 {
         let _ = writeln!(
             out,
-            "{} {} on uninitialized memory: the function reads local variables or heap memory that it has not written",
+            "{} {} on uninitialized memory: the function reads local variables or heap memory that it has not \
+             written{}",
             plural(indefinite, "test"),
-            if indefinite == 1 { "depends" } else { "depend" }
+            if indefinite == 1 { "depends" } else { "depend" },
+            UninitializedVariable::listed(&report.uninitialized)
         );
     }
     terminal::list_faults(report, &mut out);

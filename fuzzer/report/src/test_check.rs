@@ -55,6 +55,29 @@ pub struct FailedTest {
     pub reason: String,
 }
 
+/// A variable that is read before it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UninitializedVariable {
+    /// The variable, as the compiler names it.
+    pub name: String,
+    /// The file of the read, as the compiler names it.
+    pub file: String,
+    /// The line of the read.
+    pub line: u32,
+}
+
+impl UninitializedVariable {
+    /// The variables as text, `out` (a.c:7), after a colon; empty without variables.
+    #[must_use]
+    pub fn listed(all: &[Self]) -> String {
+        let each = |v: &Self| {
+            let file = v.file.rsplit('/').next().unwrap_or_default();
+            format!("`{}` ({file}:{})", v.name, v.line)
+        };
+        if all.is_empty() { String::new() } else { format!(": {}", all.iter().map(each).collect::<Vec<_>>().join(", ")) }
+    }
+}
+
 /// Returns whether other parts of the report refer to tests by their number.
 #[must_use]
 pub fn refers_to_tests(report: &Report) -> bool {

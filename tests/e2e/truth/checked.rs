@@ -50,6 +50,25 @@ fn tests_that_fail_with_another_compiler_are_set_aside() {
 }
 
 #[test]
+fn a_test_that_fails_with_both_compilers_is_set_aside_once() {
+    let dir = Dir::new();
+    let source = "int other(int x)
+{
+#ifdef __PENFUZZ__
+  if (x == 12345) return 1;
+#endif
+  if (x == 12345) return 2;
+  return x > 100 ? 3 : 4;
+}
+";
+    dir.file("other.c", source);
+    dir.fuzz_and_check("other.c", "--max-evals 20000 --no-prove").exits(0);
+    let report = dir.report("out");
+    assert_eq!((report.failed_tests.len(), report.tests.len()), (1, 2));
+    assert!(report.test_checks.iter().all(|c| c.result == Checked::Passed), "{:?}", report.test_checks);
+}
+
+#[test]
 fn a_program_that_no_compiler_builds_is_named_and_kept() {
     let dir = Dir::new();
     dir.file("sign.c", "int sign(double x) { return x < 0 ? -1 : x > 0; }\n");

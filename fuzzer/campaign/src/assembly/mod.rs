@@ -179,6 +179,7 @@ pub fn report(evaluator: &mut Evaluator, from: &ReportInputs, shrinker: &mut Shr
         unconfirmed_tests: claims.unconfirmed,
         test_checks: Vec::new(),
         failed_tests: Vec::new(),
+        uninitialized: Vec::new(),
         reads_environment: function.uses_environment,
     };
     let covers: Vec<_> = shrunk.tests.iter().map(|t| t.covers.clone()).collect();

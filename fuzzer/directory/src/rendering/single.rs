@@ -84,6 +84,7 @@ pub fn report(session: &ReplaySession, made: &BuildInputs) -> Report {
         unconfirmed_tests: 0,
         test_checks: Vec::new(),
         failed_tests: Vec::new(),
+        uninitialized: Vec::new(),
         reads_environment: function.uses_environment,
         branches_of_calls: 0,
         evaluations: 0,

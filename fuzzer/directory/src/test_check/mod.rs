@@ -14,6 +14,7 @@
 
 mod attempt;
 mod failing;
+mod uninitialized;
 
 use std::{
     process::Command,
@@ -52,6 +53,10 @@ pub fn check(report: &mut Report, allow_network: bool) {
         return;
     }
     let end = Instant::now() + deadline::left().map_or(LONGEST, |left| left.min(LONGEST));
+    let depends = report.branches.depends_on_uninitialized > 0;
+    if depends || report.tests.iter().any(|test| test.depends_on_uninitialized) {
+        report.uninitialized = time_left(end).map_or_else(Vec::new, |left| uninitialized::variables(report, left));
+    }
     let compilers = installed();
     let first: Vec<Attempt> = thread::scope(|scope| {
         let program = &*report;
@@ -59,13 +64,16 @@ pub fn check(report: &mut Report, allow_network: bool) {
         let threads: Vec<_> = compilers.iter().map(start).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or(Attempt::not_checked("it was interrupted"))).collect()
     });
-    for (compiler, attempt) in compilers.iter().zip(first) {
+    let mut is_changed = false;
+    for (compiler, mut result) in compilers.iter().zip(first) {
         let can_change = !test_check::refers_to_tests(report);
-        let result = if attempt.is_bad() && can_change {
-            settle(report, compiler, attempt, end, allow_network)
-        } else {
-            attempt
-        };
+        if is_changed && result.is_bad() {
+            result = attempt(report, compiler, end, allow_network);
+        }
+        if result.is_bad() && can_change {
+            result = settle(report, compiler, result, end, allow_network);
+            is_changed = true;
+        }
         report.test_checks.push(result.by(compiler));
     }
 }

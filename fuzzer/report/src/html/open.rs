@@ -7,6 +7,7 @@ use super::{Listed, listing::Listing};
 use crate::{
     model::{Branch, BranchIndex, ProvedBranch, Report, Site, Status},
     sources::Sources,
+    test_check::UninitializedVariable,
     uncovered::{awaited_branch, closest_first, explain, place},
 };
 
@@ -137,7 +138,10 @@ fn title(report: &Report, listing: &Listing, kind: &Kind, first: &Site) -> Optio
         },
         Kind::NullPointer => plain("Comparisons of a pointer argument with null: arguments are valid pointers"),
         Kind::EarlierCalls => plain("Depends on earlier calls: no input takes it in a fresh process"),
-        Kind::Uninitialized => plain("Depends on uninitialized memory: the function reads what it has not written"),
+        Kind::Uninitialized => {
+            let variables = UninitializedVariable::listed(&report.uninitialized);
+            plain(&format!("Depends on uninitialized memory: the function reads what it has not written{variables}"))
+        }
         Kind::WithoutTest => plain("Covered in the campaign, but the emitted test does not build or fails"),
     })
 }
