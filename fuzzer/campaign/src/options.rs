@@ -17,6 +17,7 @@ use penfuzz_engine::{
 use penfuzz_prove as prove;
 use penfuzz_report::{
     Compilation,
+    c_text::is_cxx,
     criterion::Criterion,
     test_format::{TestFormat, TestStyle},
 };
@@ -42,6 +43,8 @@ pub struct Options {
 const MOST_FOR_TESTS: Duration = Duration::from_secs(3);
 /// The same of a campaign of some seconds: two compilers side by side translate a C file in this time.
 const LEAST_FOR_TESTS: Duration = Duration::from_millis(500);
+/// The same for a file of C++, whose headers take longer.
+const LEAST_FOR_CXX_TESTS: Duration = Duration::from_millis(1500);
 
 /// The options of one run of a campaign, which the next run does not keep.
 #[derive(Debug, Clone)]
@@ -145,17 +148,20 @@ pub enum Proofs {
     Within(prove::Limits),
 }
 
-impl RunOptions {
+impl Options {
     /// How long the clients search: the limit of the run, without the time that the check of the emitted tests takes.
     #[must_use]
     pub fn search_limit(&self) -> Option<Duration> {
-        let for_tests = |limit: Duration| (limit / 8).min(LEAST_FOR_TESTS).max((limit / 20).min(MOST_FOR_TESTS));
-        let is_checked = self.check_tests;
-        self.max_time.map(|limit| if is_checked { limit.saturating_sub(for_tests(limit)) } else { limit })
+        let limit = self.run.max_time?;
+        if !self.run.check_tests {
+            return Some(limit);
+        }
+        let compiled = self.compilations.iter().map(|c| Path::new(&c.source));
+        let is_cxx = self.settings.sources.iter().map(PathBuf::as_path).chain(compiled).any(is_cxx);
+        let least = if is_cxx { (limit / 2).min(LEAST_FOR_CXX_TESTS) } else { (limit / 4).min(LEAST_FOR_TESTS) };
+        Some(limit.saturating_sub(least.max((limit / 20).min(MOST_FOR_TESTS))))
     }
-}
 
-impl Options {
     /// Options with these settings, and all else by default. For a target that is a linked file, the compilations and
     /// libraries are those that pen-cc recorded in it.
     #[must_use]

@@ -10,6 +10,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod object;
 pub mod output;
 pub mod rendering;
 pub mod replay;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use penfuzz_suite::object;
+use penfuzz_directory::object;
 
 use super::model::Machine;
 

@@ -8,9 +8,9 @@ use std::{
     time::Instant,
 };
 
+use penfuzz_directory::object::{Compiler, finish, without_main};
 use penfuzz_error::context::{Context, Result};
 use penfuzz_report::c_text::is_cxx;
-use penfuzz_suite::object::{Compiler, finish, without_main};
 use penfuzz_system::files::atomic;
 use serde::{Deserialize, Serialize};
 

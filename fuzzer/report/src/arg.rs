@@ -180,6 +180,11 @@ pub const RESULTS: &str = "results";
 /// [`Place::variable`] of a number within a result that is a structure.
 pub const RESULT: &str = "result";
 
+/// [`Place::kind`] of a fact about a result that is a pointer: whether it is [`Place::expression`].
+pub const ADDRESS: &str = "address";
+/// [`Place::kind`] of a fact about a result that points to text: whether it equals the literal [`Place::expression`].
+pub const TEXT: &str = "text";
+
 /// [`Place::variable`] of the number of a callback's calls, and of what its last call received. No variable has this
 /// name; [`Place::expression`] is the variable of the test program.
 pub const RECEIVED: &str = "received by a callback";

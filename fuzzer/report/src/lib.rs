@@ -61,8 +61,8 @@ mod uncovered;
 pub mod words;
 
 pub use arg::{
-    Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RECEIVED, RESULT, RESULTS, ROUNDING_MODE,
-    STANDARD_INPUT, STANDARD_INPUT_FILE, Set, calls_of,
+    ADDRESS, Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RECEIVED, RESULT, RESULTS,
+    ROUNDING_MODE, STANDARD_INPUT, STANDARD_INPUT_FILE, Set, TEXT, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, ResultEvidence};
 pub use files::TESTS;

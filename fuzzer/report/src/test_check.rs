@@ -74,7 +74,11 @@ impl UninitializedVariable {
             let file = v.file.rsplit('/').next().unwrap_or_default();
             format!("`{}` ({file}:{})", v.name, v.line)
         };
-        if all.is_empty() { String::new() } else { format!(": {}", all.iter().map(each).collect::<Vec<_>>().join(", ")) }
+        if all.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", all.iter().map(each).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

@@ -15,7 +15,6 @@ pub mod exceptions;
 mod files;
 pub mod gcov;
 pub mod generate;
-pub mod object;
 pub mod outcome;
 pub mod page;
 pub mod recipe;

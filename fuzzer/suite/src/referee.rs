@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use penfuzz_directory::object::{Compiler, finish, without_main};
 use penfuzz_error::{
     bail,
     context::{Context, Result},
@@ -22,10 +23,7 @@ use penfuzz_report::{Report, Status, c_text::is_cxx, test_format::TestFormat};
 use penfuzz_system::process::wait;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    gcov::{self, GcovCriteria, TakenBranch, branches_of, criteria_of},
-    object::{Compiler, finish, without_main},
-};
+use super::gcov::{self, GcovCriteria, TakenBranch, branches_of, criteria_of};
 
 /// Branch counts of the function under test by another tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

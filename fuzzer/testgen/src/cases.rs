@@ -160,7 +160,7 @@ impl Case {
 fn in_environment(call: &str, result: Option<&str>, errno: bool, environment: Option<&Environment>) -> String {
     let mut lines = Vec::new();
     lines.extend(errno.then(|| "int error;".to_owned()));
-    lines.extend(result.map(|type_name| format!("{type_name} result;")));
+    lines.extend(result.map(|type_name| format!("{};", result::declared(type_name))));
     lines.extend(errno.then(|| "errno = 0;".to_owned()));
     lines.extend(environment.map(|e| e.set.clone()));
     lines.push(format!("{}{call};", if result.is_some() { "result = " } else { "(void)" }));
@@ -381,11 +381,26 @@ pub(super) fn one_call(
     }
     checks.extend(outputs.iter().filter_map(|output| {
         let place = output.place.as_ref().filter(|place| !place.is_filled_in)?;
+        if result::is_of_pointer(place) {
+            return Some(result::pointer_check(place, output));
+        }
         check(&place.kind, &output.name, &memory::value(report, all, place)?, Some(output))
     }));
-    let called = memory::method(report, &function.name, args, &passed, all)
-        .unwrap_or_else(|| format!("{}({})", function.name, passed.join(", ")));
+    let called =
+        memory::method(report, &function.name, args, &passed, all).unwrap_or_else(|| call_of(&function.name, &passed));
     (variables, called, checks)
+}
+
+/// The call of a function. An operator of C++ may be declared in a class only, where its name is found by its operands.
+fn call_of(name: &str, passed: &[String]) -> String {
+    let operator = name.rsplit("::").next().and_then(|name| name.strip_prefix("operator"));
+    let operator =
+        operator.filter(|o| !o.contains(['(', '[']) && !o.starts_with(|c: char| c.is_alphanumeric() || c == ' '));
+    match (operator, passed) {
+        (Some(operator), [left, right]) => format!("({left} {operator} {right})"),
+        (Some(operator), [one]) => format!("({operator}{one})"),
+        _ => format!("{name}({})", passed.join(", ")),
+    }
 }
 
 /// Returns whether the argument is neither a number nor a pointer to one.

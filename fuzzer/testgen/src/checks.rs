@@ -53,7 +53,11 @@ impl Check {
     /// Returns whether the value is the result, or a part of it.
     pub(super) fn is_of_result(&self) -> bool {
         let own = |text: &str| self.value.starts_with(text);
-        let is_part = own("result.") || own("result[") || self.value.contains("(result)");
+        let is_part = own("result.")
+            || own("result[")
+            || own("result ==")
+            || own("strcmp(result,")
+            || self.value.contains("(result)");
         self.value == "result" || is_part || self.value.contains("&result + ")
     }
 

@@ -1,7 +1,7 @@
 //! The shell commands that build and run the program, for the comment at its head and for `report.json`.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
 };
 
@@ -70,6 +70,31 @@ pub fn commands_by(report: &Report, compiler: &str) -> TestProgram {
     TestProgram { file, format, build, run: in_tests, coverage }
 }
 
+/// The build command for the output directory, with objects in place of sources. `objects` has those of
+/// [`project_sources`] that are compiled already.
+#[must_use]
+pub fn build_with(report: &Report, compiler: &str, objects: &HashMap<PathBuf, PathBuf>) -> String {
+    if objects.is_empty() {
+        return commands_by(report, compiler).build;
+    }
+    let (directory, out) = (format!("{}/", files::TESTS), format!("{}/{}", files::TESTS, stem(report)));
+    Build { compiler, directory, out, coverage: false }.of_plan(report, &Plan::of(report), objects)
+}
+
+/// The sources of the project that the program links, with their options. They are the same in all tests of a target.
+#[must_use]
+pub fn project_sources(report: &Report) -> Vec<(PathBuf, Vec<String>)> {
+    if bitcode(report).is_some() {
+        return Vec::new();
+    }
+    let units = Plan::of(report).units.into_iter();
+    let project = units.filter_map(|unit| match unit.source {
+        Source::Project(path) => Some((path, unit.options)),
+        Source::Emitted(_) => None,
+    });
+    project.collect()
+}
+
 impl Build<'_> {
     /// The build command. The program is compiled separately from the sources, so that flags for the sources (above all
     /// include directories) do not affect it, and it does not occur in gcov's count.
@@ -77,7 +102,7 @@ impl Build<'_> {
         if report.compilations.is_empty() && report.test_format.is_plain() && !have_equal_names(report) {
             return self.of_sources(report);
         }
-        self.of_plan(report, &Plan::of(report))
+        self.of_plan(report, &Plan::of(report), &HashMap::new())
     }
 
     /// The command for the plain program and the sources that penfuzz compiled, all with the same flags: two calls of
@@ -123,11 +148,18 @@ impl Build<'_> {
         format!("{before}{compiler} {} -o {}", words.join(" "), self.out)
     }
 
-    /// The command that compiles each file with its own flags and those of the framework.
-    fn of_plan(&self, report: &Report, plan: &Plan) -> String {
+    /// The command that compiles each file with its own flags and those of the framework. A source for which there is
+    /// an object is not compiled.
+    fn of_plan(&self, report: &Report, plan: &Plan, known: &HashMap<PathBuf, PathBuf>) -> String {
         let library = &super::formats::format_of(report).library;
         let (mut steps, mut objects, compiler) = (Vec::new(), Vec::new(), self.compiler);
         for (i, unit) in plan.units.iter().enumerate() {
+            if let Source::Project(path) = &unit.source
+                && let Some(object) = known.get(path)
+            {
+                objects.push(shell_word(&object.to_string_lossy()));
+                continue;
+            }
             let object = if i == 0 { format!("{}.o", self.out) } else { format!("{}-{i}.o", self.out) };
             let framework =
                 if i == 0 && !library.options.is_empty() { format!(" {}", library.options) } else { String::new() };

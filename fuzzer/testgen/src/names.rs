@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use penfuzz_report::{
-    Arg, BranchIndex,
+    ADDRESS, Arg, BranchIndex, TEXT,
     c_text::{comment, identifier},
     condition,
     model::{Report, Test},
@@ -14,6 +14,8 @@ use super::cases::Ending;
 
 /// Maximum number of characters of an error's name or a number in a name.
 const LONGEST_VALUE: usize = 12;
+/// Maximum number of characters of a text in a name.
+const LONGEST_TEXT: usize = 16;
 
 /// Names the tests of a report.
 pub(super) struct Names<'a> {
@@ -100,7 +102,19 @@ fn does(test: &Test, ending: Ending) -> String {
     if test.throws.is_some() {
         return "throws".to_owned();
     }
-    test.result.as_ref().and_then(value).map_or_else(String::new, |value| format!("returns_{value}"))
+    let value = test.result.as_ref().and_then(value).or_else(|| pointer(test));
+    value.map_or_else(String::new, |value| format!("returns_{value}"))
+}
+
+/// What a pointer that the function returns is, as a part of a name: null, or a short text.
+fn pointer(test: &Test) -> Option<String> {
+    let facts = || test.outputs.iter().filter_map(|o| o.place.as_ref().map(|place| (o, place)));
+    if facts().any(|(o, place)| place.kind == ADDRESS && place.expression == "0" && o.decimal == "1") {
+        return Some("null".to_owned());
+    }
+    let (_, text) = facts().find(|(_, place)| place.kind == TEXT)?;
+    let text = identifier(text.expression.trim_matches('"'));
+    (text.len() <= LONGEST_TEXT && text.contains(|c: char| c.is_ascii_alphanumeric())).then_some(text)
 }
 
 /// A short value as a part of a name.

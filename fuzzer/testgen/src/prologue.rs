@@ -12,11 +12,12 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, File, file_name, is_cxx_function, is_cxx_program, wrapper_function, wrapper_name},
+    callbacks,
     cases::{Case, Ending},
     command::absolute,
-    callbacks, environment, globals, is_byte_harness, memory, mirror,
+    environment, globals, is_byte_harness, memory, mirror,
     prototype::{self, PassedAs},
-    sequence, streams,
+    result, sequence, streams,
 };
 
 /// The memory behind a pointer parameter is a whole number of cells of this size in bytes, as in the fuzzer.
@@ -27,10 +28,14 @@ const CELL_BYTES: usize = 16;
 pub fn prologue(report: &Report, needed: &str) -> String {
     let any = if is_cxx_program(report) && memory::has_any(report) { ANY } else { "" };
     let memory = if has_references(report) { MEMORY } else { "" };
-    let memory = format!("{memory}{any}");
+    let memory = format!("{}{memory}{any}", result::header(report));
     let environment = environment::definitions(report);
-    let memory =
-        format!("{memory}{}{}{environment}{}", callbacks::definitions(report), streams::helpers(report), sequence::declarations(report));
+    let memory = format!(
+        "{memory}{}{}{environment}{}",
+        callbacks::definitions(report),
+        streams::helpers(report),
+        sequence::declarations(report)
+    );
     let placed = if memory::is_placed(report) { "#include <new>\n" } else { "" };
     let memory = placed.to_owned() + &mirror::definitions(report) + &memory;
     let standard = "#include <stdint.h>\n#include <stdio.h>\n";

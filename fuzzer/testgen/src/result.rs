@@ -1,7 +1,7 @@
 //! Results that are structures. Their numbers are checked one by one, as are those behind pointers.
 
 use penfuzz_report::{
-    arg::{Arg, Place, RESULT},
+    arg::{ADDRESS, Arg, Place, RESULT, TEXT},
     c_text::comment,
     layout::Layout,
     model::{Report, Test},
@@ -9,12 +9,39 @@ use penfuzz_report::{
 
 use super::{
     access::{Access, has_types, is_cxx_program},
+    checks::{Check, Kind, Label},
     memory, mirror,
 };
 
 /// Returns whether the value is a number within the result.
 fn is_of_result(output: &Arg) -> bool {
     output.place.as_ref().is_some_and(|place| place.variable == RESULT)
+}
+
+/// Returns whether the value is a fact about a result that is a pointer.
+pub(super) fn is_of_pointer(place: &Place) -> bool {
+    [ADDRESS, TEXT].contains(&place.kind.as_str())
+}
+
+/// The check of a fact about a result that is a pointer.
+pub(super) fn pointer_check(place: &Place, output: &Arg) -> Check {
+    let holds = output.decimal == "1";
+    let (value, expected) = match place.kind.as_str() {
+        TEXT => (format!("strcmp(result, {})", place.expression), "0"),
+        _ => (format!("result == {}", place.expression), if holds { "1" } else { "0" }),
+    };
+    Check { label: Label::Text(output.name.clone()), value, kind: Kind::Signed, expected: Some(expected.to_owned()) }
+}
+
+/// The declaration of the variable for a result, without a semicolon.
+pub(super) fn declared(type_name: &str) -> String {
+    if type_name.ends_with('*') { format!("{type_name}result") } else { format!("{type_name} result") }
+}
+
+/// The header that the checks of texts need.
+pub(super) fn header(report: &Report) -> &'static str {
+    let is_text = |output: &Arg| output.place.as_ref().is_some_and(|place| place.kind == TEXT);
+    if report.tests.iter().flat_map(|test| &test.outputs).any(is_text) { "#include <string.h>\n" } else { "" }
 }
 
 /// The values that are checked after the call, without numbers of a result that the program cannot access.
@@ -25,7 +52,15 @@ pub(super) fn checked(report: &Report, test: &Test) -> Vec<Arg> {
 
 /// The type of the variable for a result that is a structure; `None` if nothing of it is checked.
 pub(super) fn variable(report: &Report, test: &Test) -> Option<String> {
-    test.outputs.iter().find(|o| is_of_result(o))?;
+    let first = test.outputs.iter().find(|o| is_of_result(o))?;
+    if first.place.as_ref().is_some_and(is_of_pointer) {
+        // The wrapper of a function of C returns no pointer.
+        let pointer = match report.signature.result.trim_end_matches('*').trim() {
+            "char" | "const char" => "const char *",
+            _ => "const void *",
+        };
+        return (Access::of(report) != Access::Wrapper).then(|| pointer.to_owned());
+    }
     let layout = layout(report)?;
     if !has_types(report) {
         return mirrored(report).and_then(|index| mirror::type_name(report, index));

@@ -30,13 +30,14 @@ fn a_callback_of_numbers_and_pointers_is_checked() {
 }
 
 /// A program whose tests must fail when one part of the function is another.
-fn notices(file: &str, source: &str, changes: &[(&str, &str)]) {
+pub(super) fn notices(file: &str, source: &str, options: &str, changes: &[(&str, &str)]) {
     let dir = Dir::new();
     dir.file(file, source);
-    dir.fuzz(file, "--max-evals 100000 --seed 1").exits(0);
+    dir.fuzz(file, &format!("--max-evals 100000 --seed 1 {options}")).exits(0);
     let programs = dir.files("out/tests");
     let (_, text) = programs.iter().find(|(name, _)| name.starts_with("test_")).expect("a test program");
     let build = format!("cd out/tests && {}", build_line(&String::from_utf8_lossy(text)));
+    dir.other(Command::new("sh").args(["-c", &build]));
     for (old, new) in changes {
         assert!(source.contains(old), "{old}");
         dir.file(file, source.replace(old, new));
@@ -53,7 +54,7 @@ fn tests_notice_other_arguments_and_other_numbers_of_calls() {
         ("v->see(seen, x * 2, \"x\");", "if (seen) v->see(seen, x * 2, \"x\");"),
         ("scale((float)x)", "scale((float)x + 1)"),
     ];
-    notices("visit.c", VISIT, &changes);
+    notices("visit.c", VISIT, "", &changes);
 }
 
 const EACH: &str = "#include <vector>
@@ -71,7 +72,7 @@ int each(const std::vector<unsigned char> &all, bool (*keep)(unsigned char, leve
 
 #[test]
 fn tests_in_cpp_notice_other_arguments() {
-    notices("each.cpp", EACH, &[("c + base", "c - base"), ("level::high :", "level(8) :")]);
+    notices("each.cpp", EACH, "", &[("c + base", "c - base"), ("level::high :", "level(8) :")]);
 }
 
 const UNKNOWN: &str = "struct pair { int a, b; };
@@ -89,5 +90,5 @@ fn a_callback_without_a_fixed_list_of_numbers_is_counted() {
     let text = complete("unknown.c", UNKNOWN, "unknown");
     has(&text, "penfuzz_check_signed(\"calls of print\", penfuzz_calls0, 1)");
     has(&text, "static int32_t penfuzz_stub1()");
-    notices("unknown.c", UNKNOWN, &[("both(p, n) == 77", "both(p, n) + 0 * both(p, n) == 77")]);
+    notices("unknown.c", UNKNOWN, "", &[("both(p, n) == 77", "both(p, n) + 0 * both(p, n) == 77")]);
 }

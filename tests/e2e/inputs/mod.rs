@@ -13,6 +13,7 @@ mod mirrors;
 mod needed;
 mod objects;
 mod passed;
+mod pointers;
 mod programs;
 mod questions;
 mod said;

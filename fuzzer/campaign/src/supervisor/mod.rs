@@ -290,7 +290,7 @@ impl<'a> Supervisor<'a> {
 
     /// How long the clients search at most.
     fn search_limit(&self) -> Option<Duration> {
-        let limit = self.options.run.search_limit()?;
+        let limit = self.options.search_limit()?;
         let has_crashed = self.clients.iter().any(|c| c.shm().crashes.load(Ordering::Relaxed) > 0);
         let asks = self.options.run.caller_search == CallerSearch::AtEnd && has_crashed;
         Some(if asks { limit.saturating_sub(callers::reserved(limit)) } else { limit })

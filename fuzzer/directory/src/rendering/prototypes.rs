@@ -43,9 +43,10 @@ pub fn signature(function: &Function) -> Signature {
         callbacks: function.model.as_ref().map_or_else(Vec::new, |model| {
             model.stubs.iter().map(|s| kind_name(s.slot.map(|slot| slot.kind))).collect()
         }),
-        callback_parameters: function.model.as_ref().map_or_else(Vec::new, |model| {
-            model.stubs.iter().map(callback_parameters).collect()
-        }),
+        callback_parameters: function
+            .model
+            .as_ref()
+            .map_or_else(Vec::new, |model| model.stubs.iter().map(callback_parameters).collect()),
         decoding: function.model.as_ref().map(|model| Decoding::of(model)),
         layouts: function.model.as_ref().map_or_else(Vec::new, |model| memory::layouts::all(model)),
         result_layout: function.model.as_ref().and_then(|model| memory::layouts::of_result(model)),

@@ -228,9 +228,15 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
         Some(blocks) => {
             let mut x = bytes.to_vec();
             x.resize(evaluator.input_size(), 0);
-            memory::left(function, blocks, &x)
+            let address = blocks.results().get(begun.wrapping_sub(1)).unwrap_or(&output[0]);
+            let mut left = memory::left(function, blocks, &x);
+            left.extend(memory::returned_pointer(function, Some((blocks, &x)), *address as usize));
+            left
         }
-        None => outputs(function, &output),
+        None => {
+            let pointer = memory::returned_pointer(function, None, output[0] as usize);
+            pointer.into_iter().chain(outputs(function, &output)).collect()
+        }
     };
     RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs, from_malloc }
 }

@@ -1,12 +1,14 @@
 //! Builds and runs a test program once.
 
 use std::{
+    collections::HashMap,
     os::unix::process::ExitStatusExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus},
     time::{Duration, Instant},
 };
 
+use penfuzz_error::bail;
 use penfuzz_report::{Report, TESTS, test_check::Checked};
 use penfuzz_system::{
     console,
@@ -15,7 +17,7 @@ use penfuzz_system::{
 };
 
 use super::{Compiler, time_left};
-use crate::output::reports::write_tests;
+use crate::{object, output::reports::write_tests};
 
 /// Longest run of a test program.
 const RUN: Duration = Duration::from_secs(10);
@@ -50,8 +52,9 @@ pub fn attempt(report: &Report, compiler: &Compiler, end: Instant, allow_network
     }
     let commands = penfuzz_testgen::commands_by(report, &compiler.program);
     let late = || Attempt::not_checked("there is no time left");
+    let build = penfuzz_testgen::build_with(report, &compiler.program, &objects(report, compiler, end));
     let Some(left) = time_left(end) else { return late() };
-    match run::run_compiler(shell(&commands.build, directory), left) {
+    match run::run_compiler(shell(&build, directory), left) {
         Ok(built) => match built.status {
             None => return late(),
             Some(status) if status.success() => {}
@@ -69,6 +72,24 @@ pub fn attempt(report: &Report, compiler: &Compiler, end: Instant, allow_network
         },
         Err(_) => Attempt::not_checked("there is no process to spare"),
     }
+}
+
+/// The objects of the project's sources, which the tests of other functions have in common. What cannot be compiled, or
+/// not in this time, is left to the build command.
+fn objects(report: &Report, compiler: &Compiler, end: Instant) -> HashMap<PathBuf, PathBuf> {
+    let Ok(cache) = penfuzz_cc::cache_room("tests") else { return HashMap::new() };
+    let (program, version) = (PathBuf::from(&compiler.program), compiler.name.clone());
+    let compiler = object::Compiler { c: program.clone(), cxx: program, environment: Vec::new(), version };
+    let object = |(source, flags): (PathBuf, Vec<String>)| {
+        let run = |command| {
+            let ended = time_left(end).map(|left| run::run_compiler(command, left));
+            let status = ended.and_then(Result::ok).and_then(|ended| ended.status);
+            if status.is_some_and(|s| s.success()) { Ok(()) } else { bail!("no object of {}", source.display()) }
+        };
+        let object = compiler.cached_by(&source, &flags, &[], &cache, run).ok()?;
+        Some((source, object))
+    };
+    penfuzz_testgen::project_sources(report).into_iter().filter_map(object).collect()
 }
 
 fn shell(command: &str, directory: &Path) -> Command {

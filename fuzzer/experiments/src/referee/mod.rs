@@ -28,6 +28,7 @@ use std::{
     time::Duration,
 };
 
+use penfuzz_directory::object::finish;
 use penfuzz_error::{
     bail,
     context::{Context, Result},
@@ -35,7 +36,6 @@ use penfuzz_error::{
 use penfuzz_suite::{
     TakenBranch,
     gcov::{self, GcovCriteria, branches_of, criteria_of},
-    object::finish,
 };
 use program::Program;
 use tempfile::TempDir;

@@ -6,11 +6,11 @@ use std::{
 };
 
 use object::{Object, ObjectSymbol};
+use penfuzz_directory::object::{Compiler, without_main};
 use penfuzz_error::{
     bail,
     context::{Context, Result},
 };
-use penfuzz_suite::object::{Compiler, without_main};
 use penfuzz_system::files::atomic;
 use tempfile::TempDir;
 

@@ -13,8 +13,8 @@ use std::{
     process::Command,
 };
 
+use penfuzz_directory::object::Compiler;
 use penfuzz_error::Error;
-use penfuzz_suite::object::Compiler;
 
 use super::{
     super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},

@@ -10,8 +10,8 @@ use std::{
 };
 
 use penfuzz_cc::LLVM_MAJOR;
+use penfuzz_directory::object::Compiler;
 use penfuzz_error::Error;
-use penfuzz_suite::object::Compiler;
 
 use super::{
     super::{corpus::Stamped, subject::Subject, toolchain::Toolchain},

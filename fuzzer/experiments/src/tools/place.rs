@@ -9,8 +9,8 @@ use std::{
 };
 
 use penfuzz_cc::{Language, find_clang};
+use penfuzz_directory::object::Compiler;
 use penfuzz_error::context::{Context, Result};
-use penfuzz_suite::object::Compiler;
 
 /// The message for a tool that is missing.
 pub const MISSING: &str = "not installed: run ./setup --peers";

@@ -9,6 +9,7 @@ pub mod deadline;
 pub mod errno;
 pub mod fork;
 pub mod interrupts;
+pub mod own_memory;
 
 pub mod run;
 pub mod service;

@@ -284,9 +284,9 @@ impl<'a> Reader<'a> {
                 }
             }
             type_kind::UNION => Form::Union(self.members(raw)),
-            type_kind::FUNCTION => self.read(raw.target).map_or(Form::Other, |result| {
-                Form::Function(Prototype { result, parameters: parameters(raw) })
-            }),
+            type_kind::FUNCTION => self
+                .read(raw.target)
+                .map_or(Form::Other, |result| Form::Function(Prototype { result, parameters: parameters(raw) })),
             type_kind::VOID => Form::Void,
             type_kind::INCOMPLETE => Form::Incomplete,
             _ => Form::Other,

@@ -13,6 +13,7 @@ use crate::{
     checks::{Check, Kind, Label},
     head, not_called,
     prologue::{constants, headers, prologue},
+    result,
     streams::entry,
 };
 
@@ -138,7 +139,7 @@ fn called(case: &Case) -> String {
     let call = &case.call;
     if !case.errno && case.environment.is_none() {
         return match result {
-            Some(type_name) => format!("    {type_name} result = {call};\n"),
+            Some(type_name) => format!("    {} = {call};\n", result::declared(type_name)),
             None => format!("    (void){call};\n"),
         };
     }

@@ -18,6 +18,7 @@ use crate::{
     checks::{Check, Kind},
     head, not_called,
     prologue::{constants, headers, prologue},
+    result,
     streams::entry,
 };
 
@@ -167,7 +168,7 @@ fn returning_call(case: &Case) -> String {
     if case.environment.is_none() && !case.errno {
         let is_structure = |c: &Check| c.is_of_result() && c.value != "result";
         if let Some(type_name) = case.result.as_ref().filter(|_| case.checks.iter().any(is_structure)) {
-            return format!("    {type_name} result = {};\n{}", case.call, checks(&case.checks));
+            return format!("    {} = {};\n{}", result::declared(type_name), case.call, checks(&case.checks));
         }
         let Some((result, rest)) = case.checks.split_first().filter(|_| case.result.is_some()) else {
             return format!("    (void){};\n{}", case.call, checks(&case.checks));

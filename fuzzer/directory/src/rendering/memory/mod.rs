@@ -27,7 +27,7 @@ use penfuzz_report::{
 };
 
 pub use globals::globals;
-pub use left::left;
+pub use left::{left, returned_pointer};
 use numbers::{bit_field, bits, half, long_double, plain};
 
 /// Maximum number of characters of an argument that is only displayed.

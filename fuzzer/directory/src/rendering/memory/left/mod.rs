@@ -3,6 +3,7 @@
 
 mod callbacks;
 mod library;
+mod pointer;
 
 use penfuzz_abi::type_flag;
 use penfuzz_executor::blocks::Blocks;
@@ -17,6 +18,8 @@ use penfuzz_target::{
 };
 
 use super::{Renderer, bits, numbers::bit_field};
+
+pub use pointer::returned as returned_pointer;
 
 /// Maximum number of changed values in each block that a test compares; the same of unchanged values.
 const MOST_VALUES: usize = 32;

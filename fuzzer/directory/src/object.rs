@@ -1,5 +1,5 @@
-//! Compiles source files that many programs share once, and caches the objects. The programs are those of gcov and of
-//! other fuzzers.
+//! Compiles source files that many programs share once, and caches the objects. The programs are those of emitted tests,
+//! of gcov, and of other fuzzers.
 
 use std::{
     fs,
@@ -65,10 +65,15 @@ impl Compiler {
     /// # Errors
     /// The file does not compile; the message contains the compiler's first lines.
     pub fn compile(&self, source: &Path, object: &Path, flags: &[String], options: &[&str]) -> Result<()> {
+        let name = self.c.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let command = self.compilation(source, object, flags, options);
+        finish(command, || format!("{name} cannot compile {}", source.display())).map(drop)
+    }
+
+    fn compilation(&self, source: &Path, object: &Path, flags: &[String], options: &[&str]) -> Command {
         let mut command = self.command(is_cxx(source));
         command.args(flags).args(["-w", "-O0"]).args(options).arg("-c").arg(source).arg("-o").arg(object);
-        let name = self.c.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        finish(command, || format!("{name} cannot compile {}", source.display())).map(drop)
+        command
     }
 
     /// Returns the object of a file. A cached object is used if none of its input files is newer. A `main` in the
@@ -77,6 +82,22 @@ impl Compiler {
     /// # Errors
     /// The file does not compile, or the cache cannot be written to.
     pub fn cached(&self, source: &Path, flags: &[String], options: &[&str], cache: &Path) -> Result<PathBuf> {
+        let what = || format!("{} cannot compile {}", self.c.display(), source.display());
+        self.cached_by(source, flags, options, cache, |command| finish(command, what).map(drop))
+    }
+
+    /// As [`cached`](Self::cached); `run` runs the compiler.
+    ///
+    /// # Errors
+    /// Those of `run`, and if the cache cannot be written to.
+    pub fn cached_by(
+        &self,
+        source: &Path,
+        flags: &[String],
+        options: &[&str],
+        cache: &Path,
+        run: impl FnOnce(Command) -> Result<()>,
+    ) -> Result<PathBuf> {
         fs::create_dir_all(cache).context(|| format!("cannot create {}", cache.display()))?;
         let content =
             foreign::read(source, foreign::LONGEST_TEXT).context(|| format!("cannot read {}", source.display()))?;
@@ -93,7 +114,7 @@ impl Compiler {
         let (new_object, new_needs) = (aside.path().join("o"), aside.path().join("d"));
         let list = format!("-MF{}", new_needs.display());
         let options: Vec<_> = options.iter().copied().chain(["-MD", &list]).collect();
-        self.compile(source, &new_object, flags, &without_main(source, &options))?;
+        run(self.compilation(source, &new_object, flags, &without_main(source, &options)))?;
         for (from, to) in [(&new_needs, &needs), (&new_object, &object)] {
             fs::rename(from, to).context(|| format!("cannot write {}", to.display()))?;
         }

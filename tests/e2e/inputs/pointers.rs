@@ -1,0 +1,71 @@
+//! Results that are pointers: the emitted tests check whether they are null, where they point, and text.
+
+use super::{
+    callbacks::notices,
+    made::{complete_function, has},
+};
+
+const SOURCE: &str = "#include <stddef.h>
+struct node { int v; struct node *next; };
+const char *name(int x)
+{
+  switch (x) {
+  case 1: return \"one\";
+  case 2: return \"two\";
+  }
+  if (x < 0) return NULL;
+  return \"many\";
+}
+struct node *last(struct node *n)
+{
+  while (n && n->next) n = n->next;
+  return n;
+}
+static const double zero;
+const double *pick(const double *a, int n)
+{
+  for (int i = 0; i < n; i++) if (a[i] > 3) return a + i;
+  return n == 7 ? &zero : 0;
+}
+char *skip(char *s)
+{
+  while (*s == ' ') s++;
+  return s;
+}
+";
+
+#[test]
+fn text_is_checked() {
+    let text = complete_function("f.c", SOURCE, "name");
+    has(&text, "const char *result = name(2);");
+    has(&text, "penfuzz_check_signed(\"result is \\\"two\\\"\", strcmp(result, \"two\"), 0);");
+    has(&text, "test_name_returns_null_when_x_is_below_0");
+    has(&text, "test_name_returns_one_when_x_is_1");
+    notices("f.c", SOURCE, "-f name", &[("\"two\"", "\"three\""), ("return NULL", "return \"\"")]);
+}
+
+#[test]
+fn the_variable_that_a_result_points_to_is_checked() {
+    has(&complete_function("f.c", SOURCE, "last"), "result == &in1_n");
+    notices("f.c", SOURCE, "-f last", &[("  return n;", "  return n && n->next ? n->next : 0;")]);
+    complete_function("f.c", SOURCE, "pick");
+    notices("f.c", SOURCE, "-f pick", &[("return a + i", "return a + i + 1"), ("? &zero : 0", "? 0 : &zero")]);
+    complete_function("f.c", SOURCE, "skip");
+    notices("f.c", SOURCE, "-f skip", &[("  return s;", "  return s + 1;")]);
+}
+
+const OPERATORS: &str = "#include <string>
+namespace g {
+struct point { int x, y; friend bool operator==(const point &a, const point &b); friend point operator-(const point &); };
+bool operator==(const point &a, const point &b) { return a.x == b.x && a.y == b.y; }
+point operator-(const point &a) { return a.x > 5 ? point{-a.x, -a.y} : a; }
+const char *kind(const point *p) { return p->x == 3 ? \"three\" : p->y == 4 ? nullptr : \"other\"; }
+}
+";
+
+#[test]
+fn operators_and_pointers_of_cpp_are_checked() {
+    notices("g.cpp", OPERATORS, "-f g::operator==", &[("a.y == b.y", "a.y != b.y")]);
+    notices("g.cpp", OPERATORS, "-f g::operator-", &[("{-a.x", "{a.x")]);
+    notices("g.cpp", OPERATORS, "-f g::kind", &[("\"three\"", "\"four\""), ("nullptr", "\"\"")]);
+}
