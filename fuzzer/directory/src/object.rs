@@ -1,5 +1,5 @@
-//! Compiles source files that many programs share once, and caches the objects. The programs are those of emitted tests,
-//! of gcov, and of other fuzzers.
+//! Compiles source files that many programs share once, and caches the objects. The programs are those of emitted
+//! tests, of gcov, and of other fuzzers.
 
 use std::{
     fs,

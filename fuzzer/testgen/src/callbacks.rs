@@ -51,10 +51,8 @@ fn definition(report: &Report, i: usize, kind: &str) -> String {
         }
         parameters.push(format!("{parameter}{}{name}", if parameter.ends_with('*') { "" } else { " " }));
     }
-    let parameters = match parameters.is_empty() {
-        true if is_cxx_program(report) => "...".to_owned(),
-        _ => parameters.join(", "),
-    };
+    let is_unknown = parameters.is_empty() && is_cxx_program(report);
+    let parameters = if is_unknown { "...".to_owned() } else { parameters.join(", ") };
     let count = if counts { format!("  {}++;\n", calls(i)) } else { String::new() };
     let _ = write!(text, "static {type_name} penfuzz_stub{i}({parameters})\n{{\n{count}{statements}");
     text + &format!("  return penfuzz_value{i};\n}}\n")

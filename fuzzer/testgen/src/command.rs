@@ -1,7 +1,7 @@
 //! The shell commands that build and run the program, for the comment at its head and for `report.json`.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -70,10 +70,13 @@ pub fn commands_by(report: &Report, compiler: &str) -> TestProgram {
     TestProgram { file, format, build, run: in_tests, coverage }
 }
 
+/// Object files by their sources.
+pub type Objects = BTreeMap<PathBuf, PathBuf>;
+
 /// The build command for the output directory, with objects in place of sources. `objects` has those of
 /// [`project_sources`] that are compiled already.
 #[must_use]
-pub fn build_with(report: &Report, compiler: &str, objects: &HashMap<PathBuf, PathBuf>) -> String {
+pub fn build_with(report: &Report, compiler: &str, objects: &Objects) -> String {
     if objects.is_empty() {
         return commands_by(report, compiler).build;
     }
@@ -102,7 +105,7 @@ impl Build<'_> {
         if report.compilations.is_empty() && report.test_format.is_plain() && !have_equal_names(report) {
             return self.of_sources(report);
         }
-        self.of_plan(report, &Plan::of(report), &HashMap::new())
+        self.of_plan(report, &Plan::of(report), &Objects::new())
     }
 
     /// The command for the plain program and the sources that penfuzz compiled, all with the same flags: two calls of
@@ -150,7 +153,7 @@ impl Build<'_> {
 
     /// The command that compiles each file with its own flags and those of the framework. A source for which there is
     /// an object is not compiled.
-    fn of_plan(&self, report: &Report, plan: &Plan, known: &HashMap<PathBuf, PathBuf>) -> String {
+    fn of_plan(&self, report: &Report, plan: &Plan, known: &Objects) -> String {
         let library = &super::formats::format_of(report).library;
         let (mut steps, mut objects, compiler) = (Vec::new(), Vec::new(), self.compiler);
         for (i, unit) in plan.units.iter().enumerate() {

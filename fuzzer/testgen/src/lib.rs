@@ -69,7 +69,7 @@ use penfuzz_report::{
 
 pub use access::{Access, File, file_name, includes_source, possible_files};
 pub use by_symbol::{must_include, symbol_name, symbol_prologue};
-pub use command::{absolute_flags_from, build_with, commands, commands_by, defines_main, project_sources};
+pub use command::{Objects, absolute_flags_from, build_with, commands, commands_by, defines_main, project_sources};
 pub use plan::in_language;
 pub use prologue::{c_type, cell_values, output};
 pub use trial::trial;

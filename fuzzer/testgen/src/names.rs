@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use penfuzz_report::{
-    ADDRESS, Arg, BranchIndex, TEXT,
+    ADDRESS, Arg, BranchIndex, Place, TEXT,
     c_text::{comment, identifier},
     condition,
     model::{Report, Test},
@@ -108,13 +108,15 @@ fn does(test: &Test, ending: Ending) -> String {
 
 /// What a pointer that the function returns is, as a part of a name: null, or a short text.
 fn pointer(test: &Test) -> Option<String> {
-    let facts = || test.outputs.iter().filter_map(|o| o.place.as_ref().map(|place| (o, place)));
-    if facts().any(|(o, place)| place.kind == ADDRESS && place.expression == "0" && o.decimal == "1") {
+    let facts = || test.outputs.iter().filter_map(|output| output.place.as_ref().map(|place| (output, place)));
+    let is_null =
+        |(output, place): (&Arg, &Place)| place.kind == ADDRESS && place.expression == "0" && output.decimal == "1";
+    if facts().any(is_null) {
         return Some("null".to_owned());
     }
-    let (_, text) = facts().find(|(_, place)| place.kind == TEXT)?;
-    let text = identifier(text.expression.trim_matches('"'));
-    (text.len() <= LONGEST_TEXT && text.contains(|c: char| c.is_ascii_alphanumeric())).then_some(text)
+    let (_, literal) = facts().find(|(_, place)| place.kind == TEXT)?;
+    let words = identifier(literal.expression.trim_matches('"'));
+    (words.len() <= LONGEST_TEXT && words.contains(|c: char| c.is_ascii_alphanumeric())).then_some(words)
 }
 
 /// A short value as a part of a name.

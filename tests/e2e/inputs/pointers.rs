@@ -56,7 +56,11 @@ fn the_variable_that_a_result_points_to_is_checked() {
 
 const OPERATORS: &str = "#include <string>
 namespace g {
-struct point { int x, y; friend bool operator==(const point &a, const point &b); friend point operator-(const point &); };
+struct point {
+  int x, y;
+  friend bool operator==(const point &a, const point &b);
+  friend point operator-(const point &);
+};
 bool operator==(const point &a, const point &b) { return a.x == b.x && a.y == b.y; }
 point operator-(const point &a) { return a.x > 5 ? point{-a.x, -a.y} : a; }
 const char *kind(const point *p) { return p->x == 3 ? \"three\" : p->y == 4 ? nullptr : \"other\"; }

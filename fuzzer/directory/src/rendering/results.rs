@@ -224,21 +224,28 @@ fn seen(evaluator: &Evaluator, bytes: &[u8], ran: RunStatus, errno: i32) -> RunO
     });
     let result = if results.is_empty() { result(function, &output) } else { results.last().cloned().flatten() };
     let from_malloc = evaluator.blocks().map_or_else(Vec::new, |blocks| allocated::from_malloc(function, blocks));
-    let outputs = match evaluator.blocks() {
-        Some(blocks) => {
-            let mut x = bytes.to_vec();
-            x.resize(evaluator.input_size(), 0);
-            let address = blocks.results().get(begun.wrapping_sub(1)).unwrap_or(&output[0]);
-            let mut left = memory::left(function, blocks, &x);
-            left.extend(memory::returned_pointer(function, Some((blocks, &x)), *address as usize));
-            left
+    let outputs = if let Some(blocks) = evaluator.blocks() {
+        let mut x = bytes.to_vec();
+        x.resize(evaluator.input_size(), 0);
+        let mut left = memory::left(function, blocks, &x);
+        if let Some(cell) = last_result(blocks, &output) {
+            left.extend(memory::returned_pointer(function, Some((blocks, &x)), cell as usize));
         }
-        None => {
-            let pointer = memory::returned_pointer(function, None, output[0] as usize);
-            pointer.into_iter().chain(outputs(function, &output)).collect()
-        }
+        left
+    } else {
+        let pointer = memory::returned_pointer(function, None, output[0] as usize);
+        pointer.into_iter().chain(outputs(function, &output)).collect()
     };
     RunObservation { returned, exit, throws, errno, result, results, errnos, begun, outputs, from_malloc }
+}
+
+/// The cell of the last call's result; `None` if a sequence ended before the function under test was called.
+fn last_result(blocks: &Blocks, output: &[u128]) -> Option<u128> {
+    match &blocks.model().sequence {
+        Some(sequence) if blocks.begun() <= sequence.constructors.len() => None,
+        Some(_) => blocks.results().get(blocks.begun() - 1).copied(),
+        None => output.first().copied(),
+    }
 }
 
 /// The results of the calls of a sequence that were begun.

@@ -1,7 +1,6 @@
 //! Builds and runs a test program once.
 
 use std::{
-    collections::HashMap,
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
@@ -15,6 +14,8 @@ use penfuzz_system::{
     files::own,
     process::{interrupts, run},
 };
+
+use penfuzz_testgen::Objects;
 
 use super::{Compiler, time_left};
 use crate::{object, output::reports::write_tests};
@@ -52,9 +53,9 @@ pub fn attempt(report: &Report, compiler: &Compiler, end: Instant, allow_network
     }
     let commands = penfuzz_testgen::commands_by(report, &compiler.program);
     let late = || Attempt::not_checked("there is no time left");
-    let build = penfuzz_testgen::build_with(report, &compiler.program, &objects(report, compiler, end));
+    let with_objects = penfuzz_testgen::build_with(report, &compiler.program, &objects(report, compiler, end));
     let Some(left) = time_left(end) else { return late() };
-    match run::run_compiler(shell(&build, directory), left) {
+    match run::run_compiler(shell(&with_objects, directory), left) {
         Ok(built) => match built.status {
             None => return late(),
             Some(status) if status.success() => {}
@@ -76,8 +77,8 @@ pub fn attempt(report: &Report, compiler: &Compiler, end: Instant, allow_network
 
 /// The objects of the project's sources, which the tests of other functions have in common. What cannot be compiled, or
 /// not in this time, is left to the build command.
-fn objects(report: &Report, compiler: &Compiler, end: Instant) -> HashMap<PathBuf, PathBuf> {
-    let Ok(cache) = penfuzz_cc::cache_room("tests") else { return HashMap::new() };
+fn objects(report: &Report, compiler: &Compiler, end: Instant) -> Objects {
+    let Ok(cache) = penfuzz_cc::cache_room("tests") else { return Objects::new() };
     let (program, version) = (PathBuf::from(&compiler.program), compiler.name.clone());
     let compiler = object::Compiler { c: program.clone(), cxx: program, environment: Vec::new(), version };
     let object = |(source, flags): (PathBuf, Vec<String>)| {

@@ -65,8 +65,8 @@ pub enum Form {
 pub struct Prototype {
     /// The type of the result.
     pub result: TypeId,
-    /// The kind of each parameter, and `None` for a pointer. `None` for the list if there is a parameter that is neither
-    /// a number of at most 64 bits nor a pointer, or if their number is not fixed.
+    /// The kind of each parameter, and `None` for a pointer. `None` for the list if there is a parameter that is
+    /// neither a number of at most 64 bits nor a pointer, or if their number is not fixed.
     pub parameters: Option<Vec<Option<Kind>>>,
 }
 

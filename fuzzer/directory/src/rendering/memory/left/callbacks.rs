@@ -13,20 +13,20 @@ pub(super) fn received(renderer: &Renderer, blocks: &Blocks) -> Vec<Arg> {
         let Some(received) = blocks.received(i) else { continue };
         let is_called = received.calls > 0;
         let calls = format!("calls of {}", stub.path);
-        found.push(value(calls, (Kind::I32, received.calls.min(i32::MAX as u64)), arg::received_calls(i), is_called));
+        found.push(value(&calls, (Kind::I32, received.calls.min(i32::MAX as u64)), arg::received_calls(i), is_called));
         for (parameter, kind, bits) in received.numbers {
             // It may be an address.
             if kind.size() == size_of::<u64>() && !kind.is_float() && ADDRESSES.contains(&bits) {
                 continue;
             }
             let name = format!("argument {} of {} in its last call", parameter + 1, stub.path);
-            found.push(value(name, (kind, bits), arg::received(i, parameter), is_called));
+            found.push(value(&name, (kind, bits), arg::received(i, parameter), is_called));
         }
     }
     found
 }
 
-fn value(name: String, (kind, bits): (Kind, u64), variable: String, is_called: bool) -> Arg {
+fn value(name: &str, (kind, bits): (Kind, u64), variable: String, is_called: bool) -> Arg {
     let place = Place {
         expression: variable,
         variable: RECEIVED.to_owned(),
@@ -38,5 +38,5 @@ fn value(name: String, (kind, bits): (Kind, u64), variable: String, is_called: b
         bits: 0,
         only_if_changed: !is_called,
     };
-    Arg { place: Some(place), ..literal::arg(&name, literal::c_keywords(kind), kind, bits) }
+    Arg { place: Some(place), ..literal::arg(name, literal::c_keywords(kind), kind, bits) }
 }
