@@ -341,7 +341,35 @@ HIDDEN void *__wrap__Znam(size_t size) {
   return filled(p ? p : __real__Znam(size), size);
 }
 
-HIDDEN void __wrap__ZdlPv(void *p) { in_arena(p) ? given(p) : __real__ZdlPv(p); }
-HIDDEN void __wrap__ZdlPvm(void *p, size_t size) { in_arena(p) ? given(p) : __real__ZdlPvm(p, size); }
-HIDDEN void __wrap__ZdaPv(void *p) { in_arena(p) ? given(p) : __real__ZdaPv(p); }
-HIDDEN void __wrap__ZdaPvm(void *p, size_t size) { in_arena(p) ? given(p) : __real__ZdaPvm(p, size); }
+/* Frees memory of the arena and of an argument. Returns 0 for any other, and for the elements of a container: its own
+ * `operator delete` ignores them. */
+static int deleted(void *p) {
+  if (in_arena(p)) {
+    given(p);
+    return 1;
+  }
+  for (uint64_t i = 0; is_argument(p) && i < __pen_state.n_blocks; i++) {
+    struct pen_block *block = &__pen_state.blocks[i];
+    if (block->at != p || block->use == PEN_BLOCK_FIXED) continue;
+    if (block->use == PEN_BLOCK_FREED) __pen_freed_twice();
+    free_argument(block);
+    return 1;
+  }
+  return 0;
+}
+
+HIDDEN void __wrap__ZdlPv(void *p) {
+  if (!deleted(p)) __real__ZdlPv(p);
+}
+
+HIDDEN void __wrap__ZdlPvm(void *p, size_t size) {
+  if (!deleted(p)) __real__ZdlPvm(p, size);
+}
+
+HIDDEN void __wrap__ZdaPv(void *p) {
+  if (!deleted(p)) __real__ZdaPv(p);
+}
+
+HIDDEN void __wrap__ZdaPvm(void *p, size_t size) {
+  if (!deleted(p)) __real__ZdaPvm(p, size);
+}

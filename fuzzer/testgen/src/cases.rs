@@ -393,12 +393,16 @@ pub(super) fn one_call(
 
 /// The call of a function. An operator of C++ may be declared in a class only, where its name is found by its operands.
 fn call_of(name: &str, passed: &[String]) -> String {
-    let operator = name.rsplit("::").next().and_then(|name| name.strip_prefix("operator"));
-    let operator =
-        operator.filter(|o| !o.contains(['(', '[']) && !o.starts_with(|c: char| c.is_alphanumeric() || c == ' '));
+    let is_symbol = |operator: &&str| operator.chars().all(|c| "+-*/%^&|~!=<>".contains(c));
+    let operator = name.rsplit("::").next().and_then(|name| name.strip_prefix("operator")).filter(is_symbol);
+    // An object in memory converts to a reference and to a pointer, which is ambiguous here.
+    let operand = |text: &String| {
+        let at = text.strip_prefix("penfuzz_at(").and_then(|text| text.strip_suffix(')'));
+        at.map_or_else(|| text.clone(), |at| format!("*({at})"))
+    };
     match (operator, passed) {
-        (Some(operator), [left, right]) => format!("({left} {operator} {right})"),
-        (Some(operator), [one]) => format!("({operator}{one})"),
+        (Some(operator), [left, right]) => format!("({} {operator} {})", operand(left), operand(right)),
+        (Some(operator), [one]) => format!("({operator}{})", operand(one)),
         _ => format!("{name}({})", passed.join(", ")),
     }
 }

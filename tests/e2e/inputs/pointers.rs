@@ -54,6 +54,31 @@ fn the_variable_that_a_result_points_to_is_checked() {
     notices("f.c", SOURCE, "-f skip", &[("  return s;", "  return s + 1;")]);
 }
 
+const DELETED: &str = "struct list { int n, room; int *all; };
+void grow(list *l, int room)
+{
+  if (room <= l->room || room > 1000) return;
+  int *more = new int[room];
+  for (int i = 0; i < l->n && i < room; i++) more[i] = l->all[i];
+  delete[] l->all;
+  l->all = more;
+  l->room = room;
+}
+struct node { int v; node *next; };
+int drop(node *n)
+{
+  int m = n->v == 77 ? 1 : 0;
+  delete n;
+  return m;
+}
+";
+
+#[test]
+fn memory_that_the_call_deletes_is_allocated() {
+    notices("d.cpp", DELETED, "-f grow", &[("l->room = room", "l->room = 0")]);
+    notices("d.cpp", DELETED, "-f drop", &[("? 1 : 0", "? 2 : 0")]);
+}
+
 const OPERATORS: &str = "#include <string>
 namespace g {
 struct point {

@@ -454,10 +454,12 @@ fn mark(block: usize, pointer: usize) -> usize {
     MARKS + (block * MARKS_OF_BLOCK + pointer.min(MARKS_OF_BLOCK - 1)) * MARK
 }
 
-/// Whether a block counts as allocated by `malloc`: variables and the arguments of a program do not.
+/// Whether a block counts as allocated by `malloc`: variables, the elements of containers, and the arguments of a
+/// program do not.
 fn usage(model: &Model, block: usize) -> u64 {
     let is_variable = model.blocks[block].path.is_empty() || model.global_of(block).is_some();
-    if is_variable || model.is_program { block_use::FIXED } else { block_use::HEAP }
+    let is_fixed = is_variable || model.blocks[block].is_owned() || model.is_program;
+    if is_fixed { block_use::FIXED } else { block_use::HEAP }
 }
 
 /// Is this an address that the runtime's `operator delete` ignores?

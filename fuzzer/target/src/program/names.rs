@@ -7,7 +7,8 @@ use crate::program::symbols::demangled;
 /// one that is already qualified, is returned unchanged.
 #[must_use]
 pub fn qualified(name: &str, symbol: &str) -> String {
-    if !symbol.starts_with("_Z") || name.contains("::") {
+    // Template arguments have scopes of their own.
+    if !symbol.starts_with("_Z") || name.split('<').next().is_some_and(|base| base.contains("::")) {
         return name.to_owned();
     }
     let text = demangled(symbol.into()).replace("(anonymous namespace)::", "");
@@ -22,7 +23,10 @@ fn scope<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     for (i, c) in text.char_indices() {
         if depth == 0 && i >= start && text[i..].starts_with(base) {
             let before = &text[start..i];
-            let is_end = text[i + base.len()..].chars().next().is_none_or(|next| "(<[".contains(next));
+            let rest = &text[i + base.len()..];
+            let is_end = rest.chars().next().is_none_or(|next| "(<[".contains(next));
+            // A constructor of a class template has the name of the class: `Box<int>::Box`.
+            let is_end = is_end && !after_arguments(rest).starts_with("::");
             if is_end && (before.is_empty() || before.ends_with("::")) {
                 return Some(before);
             }
@@ -35,6 +39,22 @@ fn scope<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         }
     }
     None
+}
+
+/// The text after the template arguments with which `text` begins, if it begins with such.
+fn after_arguments(text: &str) -> &str {
+    let mut depth = 0;
+    for (i, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if c == '>' { &text[i + 1..] } else { text };
+        }
+    }
+    ""
 }
 
 /// Is this the function's name, with or without its scopes?
@@ -92,9 +112,12 @@ mod tests {
             ("n::f", "_ZN1n1fEd", "n::f"),
             ("f", "_ZN99999999999999999999f", "f"),
             ("A", "_ZN1n1AC2Ei", "n::A::A"),
+            ("Box", "_ZN3BoxIdEC2Emb", "Box<double>::Box"),
+            ("~Box", "_ZN3BoxIdED2Ev", "Box<double>::~Box"),
             ("operator()", "_ZN1n1AclEi", "n::A::operator()"),
             ("operator<", "_ZN1nltERKNS_1AES2_", "n::operator<"),
             ("get", "_ZNK1n3BoxIdE3getEv", "n::Box<double>::get"),
+            ("red<n::Box<double> >", "_ZNK1n4PolyIiE3redINS_3BoxIdEEEEdRT_i", "n::Poly<int>::red<n::Box<double> >"),
         ] {
             assert_eq!(qualified(name, symbol), whole, "{symbol}");
         }

@@ -18,13 +18,11 @@ pub fn returned(function: &Function, memory: Option<(&Blocks, &[u8])>, address: 
     if ["(", "volatile", "*"].iter().any(|part| pointee.contains(part)) {
         return Vec::new();
     }
-    let mut found = vec![value("result is null", "0", ADDRESS, address == 0)];
-    if address == 0 {
-        return found;
-    }
     if let Some(variable) = memory.and_then(|(blocks, x)| variable_at(function, blocks, x, address)) {
-        found.push(value(&format!("result is {variable}"), &variable, ADDRESS, true));
-    } else if matches!(pointee.trim(), "char" | "const char")
+        return vec![value(&format!("result is {variable}"), &variable, ADDRESS, true)];
+    }
+    let mut found = vec![value("result is null", "0", ADDRESS, address == 0)];
+    if matches!(pointee.trim(), "char" | "const char")
         && let Some(text) = text_at(address)
     {
         found.push(value(&format!("result is {text}"), &text, TEXT, true));
