@@ -132,7 +132,7 @@ pub struct Memory {
 
 /// Location of a value in the memory of a test.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, all combinations of which occur")]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The C expression for the value, with named members.
     pub expression: String,

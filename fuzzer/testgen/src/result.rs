@@ -41,7 +41,16 @@ pub(super) fn declared(type_name: &str) -> String {
 /// The header that the checks of texts need.
 pub(super) fn header(report: &Report) -> &'static str {
     let is_text = |output: &Arg| output.place.as_ref().is_some_and(|place| place.kind == TEXT);
-    if report.tests.iter().flat_map(|test| &test.outputs).any(is_text) { "#include <string.h>\n" } else { "" }
+    if !report.tests.iter().flat_map(|test| &test.outputs).any(is_text) {
+        return "";
+    }
+    // A library may define a function of that header, of which the program has its own prototype.
+    let may_conflict = ["str", "mem"].iter().any(|start| report.function.starts_with(start));
+    if may_conflict && !is_cxx_program(report) {
+        "extern int strcmp(const char *, const char *);\n"
+    } else {
+        "#include <string.h>\n"
+    }
 }
 
 /// The values that are checked after the call, without numbers of a result that the program cannot access.

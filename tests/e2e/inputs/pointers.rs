@@ -44,6 +44,21 @@ fn text_is_checked() {
     notices("f.c", SOURCE, "-f name", &[("\"two\"", "\"three\""), ("return NULL", "return \"\"")]);
 }
 
+const OWN: &str = "char *strdup(const char *s)
+{
+  static char copy[8];
+  int i = 0;
+  for (; i < 7 && s[i]; i++) copy[i] = s[i] == 'b' ? 'c' : 'a';
+  copy[i] = 0;
+  return copy;
+}
+";
+
+#[test]
+fn text_of_a_function_that_has_a_name_of_the_c_library_is_checked() {
+    notices("own.c", OWN, "--cflag -fno-builtin", &[("'c' : 'a'", "'d' : 'a'")]);
+}
+
 #[test]
 fn the_variable_that_a_result_points_to_is_checked() {
     has(&complete_function("f.c", SOURCE, "last"), "result == &in1_n");

@@ -17,7 +17,8 @@ pub fn variables(report: &Report, left: Duration) -> Vec<UninitializedVariable> 
     let own = report.compilations.iter().find(|c| c.source == source);
     let flags = own.map_or(&report.flags, |c| &c.flags);
     let mut command = Command::new("gcc");
-    command.env("LC_ALL", "C").args(flags);
+    // `-w` turns all warnings off.
+    command.env("LC_ALL", "C").args(flags.iter().filter(|flag| *flag != "-w"));
     command.args(["-O2", "-Wuninitialized", "-Wmaybe-uninitialized", "-fdiagnostics-plain-output"]);
     command.args(["-S", "-o", "/dev/null", source]);
     match run::run_compiler(command, left.min(LONGEST)) {

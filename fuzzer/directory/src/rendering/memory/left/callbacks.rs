@@ -30,13 +30,9 @@ fn value(name: &str, (kind, bits): (Kind, u64), variable: String, is_called: boo
     let place = Place {
         expression: variable,
         variable: RECEIVED.to_owned(),
-        offset: 0,
-        in_object: false,
         kind: literal::kind_name(kind).to_owned(),
-        is_global: false,
-        is_filled_in: false,
-        bits: 0,
         only_if_changed: !is_called,
+        ..Place::default()
     };
     Arg { place: Some(place), ..literal::arg(name, literal::c_keywords(kind), kind, bits) }
 }

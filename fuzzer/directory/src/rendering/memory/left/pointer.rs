@@ -34,13 +34,8 @@ fn value(name: &str, expression: &str, kind: &str, holds: bool) -> Arg {
     let place = Place {
         expression: expression.to_owned(),
         variable: RESULT.to_owned(),
-        offset: 0,
-        in_object: false,
         kind: kind.to_owned(),
-        is_global: false,
-        is_filled_in: false,
-        bits: 0,
-        only_if_changed: false,
+        ..Place::default()
     };
     Arg { place: Some(place), ..literal::arg(name, "int", Kind::I32, u64::from(holds)) }
 }
