@@ -140,19 +140,23 @@ pub fn address(n: usize, slot: Option<Slot>, x: &[u8]) -> usize {
     returning(n, bits)
 }
 
-/// Makes stub number `n` return these bits, sets the number of its calls to 0, and returns the address of the stub.
+/// Sets the numbers of calls of the first `n` stubs to 0. An input may leave a stub out.
+pub fn forget_calls(n: usize) {
+    for stub in 0..n.min(STUBS) {
+        // SAFETY: only this thread runs the target, which writes the record.
+        unsafe { (*(&raw mut RECORDS).cast::<Record>().add(stub)).calls = 0 };
+    }
+}
+
+/// Makes stub number `n` return these bits, and returns the address of the stub.
 pub fn returning(n: usize, bits: u64) -> usize {
     let n = n.min(STUBS - 1);
     // SAFETY: only this thread runs the target, which reads and writes the record.
-    unsafe {
-        let record = (&raw mut RECORDS).cast::<Record>().add(n);
-        (*record).returns = bits;
-        (*record).calls = 0;
-    }
+    unsafe { (*(&raw mut RECORDS).cast::<Record>().add(n)).returns = bits };
     penfuzz_stubs as *const () as usize + n * CODE
 }
 
-/// The calls of stub number `n` of `all` since it was placed; `None` if it shares its code with another stub.
+/// The calls of stub number `n` of `all` since [`forget_calls`]; `None` if it shares its code with another stub.
 /// `parameters` are the kinds of the parameters, `None` for a pointer. Parameters on the stack are left out.
 pub fn received(n: usize, all: usize, parameters: &[Option<Kind>]) -> Option<Received> {
     if n >= STUBS || n + 1 == STUBS && all > STUBS {

@@ -75,8 +75,8 @@ pub fn attempt(report: &Report, compiler: &Compiler, end: Instant, allow_network
     }
 }
 
-/// The objects of the project's sources, which the tests of other functions have in common. What cannot be compiled, or
-/// not in this time, is left to the build command.
+/// The objects of the project's sources, which the tests of other functions have in common. The build command compiles
+/// the sources that have no object: those with errors, and those for which the time was too short.
 fn objects(report: &Report, compiler: &Compiler, end: Instant) -> Objects {
     let Ok(cache) = penfuzz_cc::cache_room("tests") else { return Objects::new() };
     let (program, version) = (PathBuf::from(&compiler.program), compiler.name.clone());

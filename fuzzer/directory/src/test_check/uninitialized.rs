@@ -7,6 +7,7 @@ use std::{process::Command, time::Duration};
 
 use penfuzz_report::{Report, test_check::UninitializedVariable};
 use penfuzz_system::process::run;
+use penfuzz_target::program::names::is_name_of;
 
 /// Longest time for the compiler.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -31,8 +32,7 @@ fn is_of(report: &Report, function: &str) -> bool {
     // gcc shows a function of C++ with its types.
     let name = function.split('(').next().unwrap_or(function);
     let name = name.rsplit([' ', ':']).next().unwrap_or(name);
-    let is_named = |full: &str| full.rsplit("::").next() == Some(name);
-    is_named(&report.function) || report.sites.iter().any(|site| is_named(&site.function))
+    is_name_of(name, &report.function) || report.sites.iter().any(|site| is_name_of(name, &site.function))
 }
 
 /// The variables in gcc's warnings about functions that `is_wanted` accepts.
