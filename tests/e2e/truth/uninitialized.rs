@@ -131,3 +131,18 @@ fn a_branch_on_a_variable_that_is_not_initialized_is_not_covered() {
     dir.fuzz("leftover.c", "--max-evals 20000 --no-prove").exits(0);
     assert_eq!(figures(&dir.report("out")), (4, 2, 6));
 }
+
+#[test]
+fn the_variable_that_is_read_is_named() {
+    let dir = Dir::new();
+    let source = "float first(const char *s)
+{
+  float v;
+  for (; *s; s++) if (*s >= '0' && *s <= '9') { v = *s - '0'; break; }
+  return v + 1;
+}
+";
+    dir.file("first.c", source);
+    let run = dir.fuzz_and_check("first.c", "--max-evals 20000 --seed 1 --no-prove").exits(0);
+    run.expect(run.stdout.contains("that it has not written: `v` (first.c:5)"), "the variable");
+}
