@@ -128,16 +128,6 @@ impl Condition {
     }
 }
 
-impl Vector {
-    /// The vector as text: `TT- = true in tests 1, 4`
-    #[must_use]
-    pub fn text(&self) -> String {
-        let tests: Vec<_> = self.tests.iter().map(usize::to_string).collect();
-        let plural = if tests.len() == 1 { "" } else { "s" };
-        format!("{} = {} in test{plural} {}", self.values, self.outcome, tests.join(", "))
-    }
-}
-
 /// All conditions as CSV (RFC 4180): one line per condition with the two tests that show it. Tests are numbered from 1,
 /// as in `tests/`.
 #[must_use]

@@ -344,6 +344,9 @@ pub struct Test {
     /// Whether what the function does depends on uninitialized memory. The values that do are not expected.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub depends_on_uninitialized: bool,
+    /// The names of the values that do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indefinite: Vec<String>,
 }
 
 /// A normal end of a test that ends the process instead of returning.

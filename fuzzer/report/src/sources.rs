@@ -13,7 +13,10 @@ use std::{
 use penfuzz_system::files::foreign;
 use penfuzz_target::hash;
 
-use super::model::{Report, Site};
+use super::{
+    condition,
+    model::{Report, Site},
+};
 
 /// Maximum number of characters that are shown of a source line.
 const LINE_WIDTH: usize = 60;
@@ -50,6 +53,20 @@ impl<'a> Sources<'a> {
     pub fn line(&mut self, file: &'a str, line: u32) -> Option<&str> {
         let text = self.text(file)?.lines().nth((line as usize).checked_sub(1)?)?;
         Some(text.trim()).filter(|l| !l.is_empty())
+    }
+
+    /// The lines from `first` to `last`, from 1; `None` if they are not known.
+    pub fn lines(&mut self, file: &'a str, first: u32, last: u32) -> Option<String> {
+        let skipped = (first as usize).checked_sub(1)?;
+        let n = (last as usize).checked_sub(skipped)?;
+        let lines: Vec<_> = self.text(file)?.lines().skip(skipped).take(n).collect();
+        (lines.len() == n).then(|| lines.join("\n"))
+    }
+
+    /// The text of the condition at a site, or what [`condition`](Self::condition) shows if it cannot be found.
+    pub fn operand(&mut self, site: &'a Site) -> String {
+        let found = self.text(&site.file).and_then(|source| condition::text(site, source)).map(cut);
+        found.unwrap_or_else(|| self.condition(site))
     }
 
     /// The source line of a site, cut after 60 characters. Without its source, the kind of the site and its predicate.

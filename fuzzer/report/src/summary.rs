@@ -23,6 +23,8 @@ use super::{
 const LISTED_TESTS: usize = 20;
 /// Maximum number of characters that are shown of a sequence of calls.
 const MAX_SEQUENCE_WIDTH: usize = 200;
+/// Maximum number of values that depend on uninitialized memory that are named.
+const VALUES: usize = 6;
 /// Maximum number of uncovered branches that are listed; `report.json` has all.
 const LISTED_BRANCHES: usize = 10;
 
@@ -56,7 +58,7 @@ pub fn text(report: &Report, dir: &Path) -> String {
              written{}",
             plural(indefinite, "test"),
             if indefinite == 1 { "depends" } else { "depend" },
-            UninitializedVariable::listed(&report.uninitialized)
+            uninitialized(report)
         );
     }
     terminal::list_faults(report, &mut out);
@@ -65,6 +67,23 @@ pub fn text(report: &Report, dir: &Path) -> String {
     list_uncovered(report, &mut out);
     list_files(report, dir, &mut out);
     out
+}
+
+/// The variables that the function reads before it writes them, or if they are not known, the values that depend on them.
+fn uninitialized(report: &Report) -> String {
+    if !report.uninitialized.is_empty() {
+        return UninitializedVariable::listed(&report.uninitialized);
+    }
+    let mut values: Vec<String> = Vec::new();
+    for name in report.tests.iter().flat_map(|test| &test.indefinite) {
+        let name = format!("`{name}`");
+        if !values.contains(&name) {
+            values.push(name);
+        }
+    }
+    let more = if values.len() > VALUES { ", ..." } else { "" };
+    values.truncate(VALUES);
+    if values.is_empty() { String::new() } else { format!("; {}{more} differ", values.join(", ")) }
 }
 
 /// The coverage, as in `f (f.c): 7 of 8 branches covered (87.5 %); 1 not covered: given up by the search`, and the

@@ -12,6 +12,7 @@ mod made;
 mod mirrors;
 mod needed;
 mod objects;
+mod ordinary;
 mod passed;
 mod pointers;
 mod programs;

@@ -146,3 +146,20 @@ fn the_variable_that_is_read_is_named() {
     let run = dir.fuzz_and_check("first.c", "--max-evals 20000 --seed 1 --no-prove").exits(0);
     run.expect(run.stdout.contains("that it has not written: `v` (first.c:5)"), "the variable");
 }
+
+#[test]
+fn members_of_a_result_that_are_not_written_are_named() {
+    let dir = Dir::new();
+    let source = "struct hit { int found; float at; int rounds; };
+struct hit cast(float a, float b)
+{
+  struct hit r;
+  r.found = 0;
+  if (a > b) { r.found = 1; r.at = a - b; r.rounds = 3; }
+  return r;
+}
+";
+    dir.file("cast.c", source);
+    let run = dir.fuzz_and_check("cast.c", "--max-evals 20000 --seed 1 --no-prove").exits(0);
+    run.expect(run.stdout.contains("that it has not written; `result.at`, `result.rounds` differ"), "the members");
+}

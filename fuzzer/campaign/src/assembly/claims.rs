@@ -34,8 +34,9 @@ pub struct Claims {
     pub lost: HashSet<u32>,
     /// Branches that some test takes with some contents of uninitialized memory, but not with all.
     pub uninitialized: HashSet<u32>,
-    /// Tests whose result or effects depend on uninitialized memory, by the files of their inputs.
-    pub indefinite: HashSet<String>,
+    /// Tests that depend on uninitialized memory, by the files of their inputs, with the names of the results and effects
+    /// that do.
+    pub indefinite: HashMap<String, Vec<String>>,
     /// Whether each crash occurs in a fresh process, by the file of its input.
     pub crashes: HashMap<String, bool>,
     /// Number of tests that no fresh process could evaluate, because the system had none to spare. Their branches
@@ -115,7 +116,9 @@ pub(super) fn confirm(from: &ReportInputs, finds: &Finds, shrunk: &mut Shrunk, o
     let are_apart = from.saturation.has_unconfirmed() || depend;
     let crashes = if from.stop.is_end() { repeated(from, fresh, shrunk) } else { HashMap::new() };
     let unconfirmed = shrunk.tests.iter().filter(|t| unknown.contains(&t.file)).count();
-    let indefinite = tested.iter().filter(|(_, t)| t.is_indefinite).map(|(file, _)| file.clone()).collect();
+    let indefinite =
+        tested.iter().filter(|(_, t)| t.is_indefinite).map(|(file, t)| (file.clone(), t.indefinite.clone()));
+    let indefinite = indefinite.collect();
     let seen = tested.into_iter().map(|(file, t)| (file, t.seen)).collect();
     Claims { seen, seen_together, are_apart, lost, uninitialized, indefinite, crashes, unconfirmed }
 }

@@ -337,7 +337,8 @@ fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order:
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
-        depends_on_uninitialized: claims.indefinite.contains(&kept.file),
+        depends_on_uninitialized: claims.indefinite.contains_key(&kept.file),
+        indefinite: claims.indefinite.get(&kept.file).cloned().unwrap_or_default(),
         ..observed(evaluator, from, kept, claims)
     };
     let mut tests: Vec<_> = shrunk.tests.iter().map(test).collect();

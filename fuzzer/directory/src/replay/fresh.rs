@@ -150,6 +150,9 @@ pub struct Tested {
     /// Whether its branches, its result or its effects depend on uninitialized memory.
     #[serde(default)]
     pub is_indefinite: bool,
+    /// The names of results and effects that do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indefinite: Vec<String>,
     /// Whether the run may have read uninitialized memory.
     #[serde(default)]
     pub(super) may_differ: bool,
@@ -424,7 +427,14 @@ fn run(evaluator: &mut Evaluator, scope: &Scope, bytes: &[u8]) -> Run {
 fn tested(evaluator: &mut Evaluator, bytes: &[u8]) -> Option<Tested> {
     let (covers, seen) = results::call(evaluator, bytes);
     let may_differ = evaluator.may_have_read_uninitialized();
-    seen.is_normal().then_some(Tested { covers, seen, uninitialized: Vec::new(), is_indefinite: false, may_differ })
+    seen.is_normal().then_some(Tested {
+        covers,
+        seen,
+        uninitialized: Vec::new(),
+        is_indefinite: false,
+        indefinite: Vec::new(),
+        may_differ,
+    })
 }
 
 fn write_frame(to: &mut PipeWriter, bytes: &[u8]) -> io::Result<()> {

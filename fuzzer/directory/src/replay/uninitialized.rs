@@ -3,6 +3,7 @@
 //! next would find.
 
 use penfuzz_executor::uninitialized::{FILLS, Fill};
+use penfuzz_report::Arg;
 use penfuzz_system::process::child::NoProcess;
 use serde::de::DeserializeOwned;
 
@@ -54,7 +55,8 @@ pub(super) fn tests(child: &mut Child) -> Result<Vec<u8>, NoProcess> {
     let mut tests: Vec<Tested> = (0..n).map(|i| agreed(&of(i))).collect();
     if tests.iter().any(|test| test.is_indefinite) && parsed(&child(FILLS[0])?).as_ref() != Some(&all[0]) {
         for test in &mut tests {
-            (test.is_indefinite, test.uninitialized) = (false, Vec::new()); // it depends on something else
+            // It depends on something else.
+            (test.is_indefinite, test.uninitialized, test.indefinite) = (false, Vec::new(), Vec::new());
         }
     }
     Ok(serde_json::to_vec(&tests).unwrap_or_default())
@@ -69,7 +71,22 @@ fn agreed(runs: &[&Tested]) -> Tested {
     let (covers, uninitialized) = common(&runs.iter().map(|run| run.covers.as_slice()).collect::<Vec<_>>());
     let is_indefinite = runs[1..].iter().any(|run| (&run.covers, &run.seen) != (&runs[0].covers, &runs[0].seen));
     let seen = runs[1..].iter().fold(runs[0].seen.clone(), |seen, other| results::in_common(seen, &other.seen));
-    Tested { covers, seen, uninitialized, is_indefinite, may_differ: true }
+    let indefinite = if is_indefinite { differing(runs) } else { Vec::new() };
+    Tested { covers, seen, uninitialized, is_indefinite, indefinite, may_differ: true }
+}
+
+/// The names of the results and effects of which some runs have another value, or none, in order.
+fn differing(runs: &[&Tested]) -> Vec<String> {
+    let values = |run: &Tested| run.seen.result.iter().chain(&run.seen.outputs).cloned().collect::<Vec<Arg>>();
+    let all: Vec<Vec<Arg>> = runs.iter().map(|run| values(run)).collect();
+    let differs = |value: &&Arg| !all.iter().all(|of_run| of_run.contains(value));
+    let mut names: Vec<String> = Vec::new();
+    for value in all.iter().flatten().filter(differs) {
+        if !names.contains(&value.name) {
+            names.push(value.name.clone());
+        }
+    }
+    names
 }
 
 /// The branches that all runs took, and those that only some took, ascending.

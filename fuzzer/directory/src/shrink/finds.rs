@@ -76,6 +76,8 @@ pub enum Item {
     Tracking,
     /// Shrinks a test, identified by the file of its input.
     Test(String),
+    /// Gives the numbers of a test ordinary values.
+    Telling(String),
     /// Shrinks a fault, identified by its file.
     Fault(String),
     /// Finds the preconditions that a fault violates, identified by its file.

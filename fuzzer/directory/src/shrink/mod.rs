@@ -4,7 +4,8 @@
 //! 2. [`Simplifier`](penfuzz_mutators::simplify::Simplifier) makes each of them simpler. The input must still return,
 //!    cover every branch that no other selected input covers, and cover no branch that no kept input covers. (Shrinking
 //!    is not part of the search: a new branch would be covered without being counted.)
-//! 3. Inputs that have become superfluous are dropped, so the set is minimal.
+//! 3. Where the numbers of an input do not matter for its branches, they become ordinary ones (`telling.rs`).
+//! 4. Inputs that have become superfluous are dropped, so the set is minimal.
 //!
 //! Crashes and hangs are shrunk in the same way, as long as they fail at the same place and by the same covered
 //! branches, and experiments show which likely preconditions a crash violates (`violated.rs`), and whether it depends
@@ -22,6 +23,7 @@ pub mod cover;
 mod enumerations;
 mod finds;
 mod objects;
+mod telling;
 mod violated;
 mod work;
 

@@ -14,9 +14,11 @@ use penfuzz_mutators::{
 };
 
 use super::{
-    cover::Counts,
+    cover::{Counts, Kept},
     finds::{ChildMessage, Closest, Failing, Finds, Item, Shrunk},
-    objects, violated,
+    objects,
+    telling::telling,
+    violated,
 };
 use crate::rendering::memory::allocated;
 
@@ -24,6 +26,8 @@ use crate::rendering::memory::allocated;
 const ALL: u64 = 1_000_000;
 /// Units for one test, fault or closest input.
 const EACH: u64 = 8_000;
+/// Units for an attempt with other numbers, whose results are compared: many times an evaluation.
+const ATTEMPT: u64 = 32;
 /// Units for a failing evaluation, which takes microseconds. A hang also pays for its fuel, at a lower price.
 const FAULT: u64 = 32;
 const FUEL_PER_UNIT_OF_FAULT: u64 = 1024;
@@ -88,6 +92,7 @@ pub fn work(
             break;
         }
     }
+    work.telling(&mut now);
     for failing in now.faults.values().cloned().collect::<Vec<_>>() {
         work.fault(failing);
     }
@@ -159,7 +164,7 @@ impl Work<'_> {
         let goals = &self.finds.goals;
         self.arm(|b| if goals[b] { action::RECORD } else { 0 });
         let mut counts = Counts::new(now.tests.iter());
-        let known: HashSet<u32> = self.finds.kept.iter().flat_map(|k| k.covers.iter().copied()).collect();
+        let known = self.known();
         let mut any = false;
         for i in (0..now.tests.len()).rev() {
             let needed: Vec<u32> = counts.needs(&now.tests[i]).collect();
@@ -183,16 +188,65 @@ impl Work<'_> {
                 }
                 holds
             });
-            // A simpler input may read outside of its arguments, which only runs with other placements show.
-            if changed && self.evaluator.run_in_all_placements(&bytes) == (RunStatus::Returned, covers.clone()) {
-                any = true;
-                counts.remove(&now.tests[i]);
-                (now.tests[i].bytes, now.tests[i].covers) = (bytes.clone(), covers.clone());
-                counts.add(&now.tests[i]);
-                (self.send)(&ChildMessage::Test { file: now.tests[i].file.clone(), bytes, covers });
-            }
+            any |= changed && self.replace(&mut now.tests[i], &mut counts, bytes, |hits| hits == covers);
         }
         any
+    }
+
+    /// Replaces the input of a test if the function returns with it in all placements and `holds` for its branches. A
+    /// changed input may read outside of its arguments, which only runs with other placements show.
+    fn replace(
+        &mut self,
+        test: &mut Kept,
+        counts: &mut Counts,
+        bytes: Vec<u8>,
+        holds: impl FnOnce(&[u32]) -> bool,
+    ) -> bool {
+        let (ran, covers) = self.evaluator.run_in_all_placements(&bytes);
+        if ran != RunStatus::Returned || !holds(&covers) {
+            return false;
+        }
+        counts.remove(test);
+        (test.bytes, test.covers) = (bytes.clone(), covers.clone());
+        counts.add(test);
+        (self.send)(&ChildMessage::Test { file: test.file.clone(), bytes, covers });
+        true
+    }
+
+    /// Gives the numbers of tests ordinary values.
+    fn telling(&mut self, now: &mut Shrunk) {
+        if self.is_harness {
+            return;
+        }
+        let goals = &self.finds.goals;
+        self.arm(|b| if goals[b] { action::RECORD } else { 0 });
+        let mut counts = Counts::new(now.tests.iter());
+        let known = self.known();
+        for test in &mut now.tests {
+            if !self.begin(Item::Telling(test.file.clone())) {
+                continue;
+            }
+            let needed: Vec<u32> = counts.needs(test).collect();
+            let mut bytes = test.bytes.clone();
+            self.pad(&mut bytes);
+            let granted = EACH.min(self.units);
+            let mut units = granted;
+            let changed = telling(self.evaluator, &mut bytes, &needed, &known, |evaluator| {
+                units = units.saturating_sub(ATTEMPT + evaluator.fuel_used() / budgeted::FUEL_PER_UNIT);
+                units > 0
+            });
+            self.units -= granted - units;
+            if changed {
+                self.replace(test, &mut counts, bytes, |hits| {
+                    needed.iter().all(|b| hits.contains(b)) && hits.iter().all(|b| known.contains(b))
+                });
+            }
+        }
+    }
+
+    /// The branches that kept inputs cover.
+    fn known(&self) -> HashSet<u32> {
+        self.finds.kept.iter().flat_map(|k| k.covers.iter().copied()).collect()
     }
 
     fn fault(&mut self, failing: Failing) {

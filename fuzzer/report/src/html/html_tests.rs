@@ -3,7 +3,13 @@
 use penfuzz_engine::saturation::Goals;
 
 use super::*;
-use crate::{Branches, Status, example, history::Curve, source_hashes};
+use crate::{
+    Branches, Status,
+    decisions::{Condition, Decision, Vector},
+    example,
+    history::Curve,
+    source_hashes,
+};
 
 fn history() -> History {
     let curve = |client: &str, most: f64| Curve {
@@ -192,4 +198,51 @@ fn other_goals_are_not_called_branches() {
             assert!(!body.contains(word), "{word} in {body}");
         }
     }
+}
+
+#[test]
+fn lines_link_to_their_tests_and_back() {
+    let (_dir, report) = with_source();
+    let page = page(&report, &History::default());
+    parsed(&page, |document| {
+        let row = |id: &str| document.descendants().find(|n| n.attribute("id") == Some(id));
+        let links = |id: &str| {
+            let inside = row(id).unwrap().descendants();
+            inside.filter_map(|n| n.attribute("href").map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let first = links("test-1");
+        assert!(!first.is_empty(), "the first test covers branches of a line");
+        let back = links(first[0].trim_start_matches('#'));
+        assert!(back.contains(&"#test-1".to_owned()), "{back:?}");
+    });
+}
+
+#[test]
+fn a_decision_shows_its_conditions_and_folds_many_tests() {
+    let (_dir, mut report) = with_source();
+    let site = &report.sites[0];
+    let vector =
+        |values: &str, outcome, tests: &[usize]| Vector { values: values.to_owned(), outcome, tests: tests.to_vec() };
+    report.decisions = vec![Decision {
+        function: "clamp".to_owned(),
+        file: site.file.clone(),
+        line: site.line,
+        column: site.column,
+        conditions: vec![Condition {
+            line: site.line,
+            column: site.column,
+            site: Some(0),
+            pair: Some((0, 1)),
+            proved_infeasible: false,
+        }],
+        vectors: vec![vector("T", true, &[1]), vector("F", false, &[2, 3, 4, 5, 600])],
+        infeasible: Vec::new(),
+    }];
+    let mut sources = Sources::of(&report);
+    let operand = sources.operand(&report.sites[0]);
+    let page = page(&report, &History::default());
+    let section = page.split_once("<h2>Decisions").and_then(|(_, rest)| rest.split_once("<h2>")).unwrap().0;
+    assert!(section.contains(&format!("1 <code>{}</code>", operand.replace('<', "&lt;"))), "{operand}: {section}");
+    assert!(section.contains("<td><code>T = true</code></td><td><a href=\"#test-1\">1</a></td>"), "{section}");
+    assert!(section.contains("<summary>5 tests</summary>") && section.contains(", 600</details>"), "{section}");
 }

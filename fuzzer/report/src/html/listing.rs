@@ -1,10 +1,10 @@
 //! The source listing of the page, with each condition's branches marked as covered (met, raised) or not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::base;
+use super::{LISTED, base};
 use crate::{
-    model::{Branch, Report, Site, Status},
+    model::{Branch, BranchIndex, Report, Site, Status},
     sources::Sources,
     uncovered::explain,
     words::Words,
@@ -16,7 +16,11 @@ const CONTEXT_LINES: usize = 6;
 /// Maximum number of lines in all; more would make a page too large for a browser.
 const MAX_LINES: usize = 3000;
 
-type SitesOfLine<'a> = BTreeMap<usize, Vec<&'a Site>>;
+/// The sites of a line, each with its index in the report.
+type SitesOfLine<'a> = BTreeMap<usize, Vec<(usize, &'a Site)>>;
+
+/// For each branch the first test that covers it, a number from 1.
+type FirstTests = HashMap<BranchIndex, usize>;
 
 /// The source files that have not changed since the report was made, limited to [`MAX_LINES`] lines.
 pub struct Listing<'a> {
@@ -68,20 +72,23 @@ pub struct Mark {
     pub name: String,
     /// Shown when the pointer is over the mark.
     pub explanation: String,
+    /// The first test that covers the branch, a number from 1, if the page has its row.
+    pub test: Option<usize>,
 }
 
 /// Reads the sources of the sites and marks their branches.
 pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
     let mut sites_of: BTreeMap<&str, SitesOfLine> = BTreeMap::new();
-    for site in report.sites.iter().filter(|s| s.line > 0) {
-        sites_of.entry(&site.file).or_default().entry(site.line as usize).or_default().push(site);
+    for (i, site) in report.sites.iter().enumerate().filter(|(_, s)| s.line > 0) {
+        sites_of.entry(&site.file).or_default().entry(site.line as usize).or_default().push((i, site));
     }
+    let covering = first_tests(report);
     let mut room = MAX_LINES;
     let mut files = Vec::new();
     for (path, sites) in sites_of {
         if let Some(text) = sources.text(path) {
             let texts: Vec<&str> = text.lines().collect();
-            let mut lines = lines(report, path, &texts, &sites, &mut room);
+            let mut lines = lines(report, path, &texts, &sites, &covering, &mut room);
             for line in &mut lines {
                 line.anchor = anchor(files.len(), line.number);
             }
@@ -91,7 +98,24 @@ pub fn of<'a>(report: &'a Report, sources: &mut Sources<'a>) -> Listing<'a> {
     Listing { files, is_cut: room == 0 }
 }
 
-fn lines(report: &Report, path: &str, texts: &[&str], sites: &SitesOfLine, room: &mut usize) -> Vec<Line> {
+fn first_tests(report: &Report) -> FirstTests {
+    let mut first = FirstTests::new();
+    for (i, test) in report.tests.iter().take(LISTED).enumerate() {
+        for branch in &test.covers {
+            first.entry(*branch).or_insert(i + 1);
+        }
+    }
+    first
+}
+
+fn lines(
+    report: &Report,
+    path: &str,
+    texts: &[&str],
+    sites: &SitesOfLine,
+    covering: &FirstTests,
+    room: &mut usize,
+) -> Vec<Line> {
     let first = if report.signature.file == path { report.signature.line as usize } else { 0 };
     let is_near = |number: usize| {
         let near = number.saturating_sub(CONTEXT_LINES)..=number + CONTEXT_LINES;
@@ -105,14 +129,14 @@ fn lines(report: &Report, path: &str, texts: &[&str], sites: &SitesOfLine, room:
         *room -= 1;
         let follows_gap = out.last().is_some_and(|before| number > before.number + 1);
         let of_line = sites.get(&number).map_or(&[][..], Vec::as_slice);
-        out.push(line(report, number, texts[number - 1], of_line, follows_gap));
+        out.push(Line { follows_gap, ..line(report, number, texts[number - 1], of_line, covering) });
     }
     out
 }
 
-fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap: bool) -> Line {
+fn line(report: &Report, number: usize, text: &str, sites: &[(usize, &Site)], covering: &FirstTests) -> Line {
     let (mut all, mut open) = (0, 0);
-    for branch in sites.iter().flat_map(|s| &s.branches) {
+    for branch in sites.iter().flat_map(|(_, s)| &s.branches) {
         all += 1;
         open += usize::from(branch.is_open() || branch.status == Status::CoveredByCrash);
     }
@@ -122,8 +146,11 @@ fn line(report: &Report, number: usize, text: &str, sites: &[&Site], follows_gap
         n if n == all => "none",
         _ => "some",
     };
-    let marks = sites.iter().flat_map(|s| s.branches.iter().enumerate().map(|(i, b)| mark(report, s, b, i == 0)));
-    Line { number, anchor: String::new(), follows_gap, class, marks: marks.collect(), text: text.to_owned() }
+    let marks = sites.iter().flat_map(|(site, s)| {
+        let covered_by = |branch: usize| covering.get(&BranchIndex { site: *site, branch }).copied();
+        s.branches.iter().enumerate().map(move |(i, b)| Mark { test: covered_by(i), ..mark(report, s, b, i == 0) })
+    });
+    Line { number, anchor: String::new(), follows_gap: false, class, marks: marks.collect(), text: text.to_owned() }
 }
 
 fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mark {
@@ -140,5 +167,5 @@ fn mark(report: &Report, site: &Site, branch: &Branch, begins_site: bool) -> Mar
         ("yes", Words::of(report.goals).done.to_owned())
     };
     let explanation = format!("column {}, {}: {state}", site.column, branch.outcome);
-    Mark { begins_site, class, name: name.to_owned(), explanation }
+    Mark { begins_site, class, name: name.to_owned(), explanation, test: None }
 }

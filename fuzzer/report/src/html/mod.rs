@@ -8,6 +8,7 @@
 mod curve;
 mod listing;
 mod open;
+mod tested;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::{
     arg::Arg,
     c_text::call,
     criterion_goals::CriterionGoal,
-    decisions::{self, Decision},
+    decisions,
     exceptions::{Exceptions, Find},
     exceptions_text,
     finding::relied_on,
@@ -65,10 +66,10 @@ struct Page<'a> {
     /// Sentences that explain the words in `open`.
     legend: Vec<String>,
     proved: Listed<open::Proved<'a>>,
-    decisions: Listed<&'a Decision>,
+    decisions: Listed<tested::ShownDecision<'a>>,
     criterion_goals: Listed<&'a CriterionGoal>,
     plots: Vec<curve::Picture>,
-    tests: Listed<&'a Test>,
+    tests: Listed<tested::TestRow<'a>>,
     listing: listing::Listing<'a>,
 }
 
@@ -134,6 +135,7 @@ fn result_of(test: &Test) -> String {
 pub fn page(report: &Report, history: &History) -> String {
     let mut sources = Sources::of(report);
     let listing = listing::of(report, &mut sources);
+    let decisions = tested::decisions(report, &listing, &mut sources);
     let page = Page {
         title: format!("{} ({})", report.function, report.target),
         refresh: is_running(report).then_some(REFRESH),
@@ -151,10 +153,10 @@ pub fn page(report: &Report, history: &History) -> String {
         open_branches: closest_first(report).len(),
         legend: legend(report),
         proved: open::proved(report, &listing, &mut sources),
-        decisions: Listed::of(report.decisions.iter()),
+        decisions: Listed { left_out: report.decisions.len().saturating_sub(decisions.len()), shown: decisions },
         criterion_goals: Listed::of(report.criterion_goals.iter()),
         plots: curve::pictures(report, history),
-        tests: Listed::of(report.tests.iter()),
+        tests: Listed::of(tested::rows(report, &listing).into_iter()),
         listing,
     };
     page.render().expect("memory takes every page")
