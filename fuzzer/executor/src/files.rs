@@ -108,8 +108,24 @@ impl Files {
         }
     }
 
-    /// Closes the files that the call left open.
+    /// The contents of a file after a call; `None` if it is too large, or cannot be read.
+    pub fn contents(&self, file: usize) -> Option<Vec<u8>> {
+        match self.all.get(file)? {
+            One::Stream(stream) => (stream.used < STREAM_ROOM).then(|| stream.bytes[..stream.used].to_vec()),
+            One::Name(named) => keeping_errno(|| named.file.contents()),
+        }
+    }
+
+    /// Writes what streams have buffered, and closes the files that the call left open.
     pub fn finish(&mut self) {
+        for one in &mut self.all {
+            if let One::Stream(stream) = one
+                && !stream.file.is_null()
+            {
+                // SAFETY: an open stream.
+                keeping_errno(|| unsafe { libc::fflush(stream.file) });
+            }
+        }
         let Some(first) = self.free.first() else { return };
         let close = || {
             // SAFETY: these descriptors were unused before the call, so the callee opened them.
@@ -262,6 +278,16 @@ impl MemoryFile {
             libc::lseek(descriptor, 0, libc::SEEK_SET);
         }
         descriptor
+    }
+
+    /// The contents; `None` if this process has no such file, or if it is larger than a stream.
+    fn contents(&self) -> Option<Vec<u8>> {
+        let (_, descriptor) = self.of.filter(|(of, _)| *of == std::process::id())?;
+        let mut bytes = vec![0; STREAM_ROOM];
+        // SAFETY: the descriptor belongs to this value, and there is room for that many bytes.
+        let n = unsafe { libc::pread(descriptor, bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+        bytes.truncate(usize::try_from(n).ok()?);
+        (bytes.len() < STREAM_ROOM).then_some(bytes)
     }
 
     fn make() -> c_int {

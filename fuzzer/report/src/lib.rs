@@ -62,7 +62,7 @@ pub mod words;
 
 pub use arg::{
     ADDRESS, Arg, CALL, CallStart, GLOBAL, Global, Memory, Object, Operand, Place, RECEIVED, RESULT, RESULTS,
-    ROUNDING_MODE, STANDARD_INPUT, STANDARD_INPUT_FILE, Set, TEXT, calls_of,
+    ROUNDING_MODE, STANDARD_INPUT, STANDARD_INPUT_FILE, Set, TEXT, WRITTEN, calls_of,
 };
 pub use exceptions::{Exception, Exceptions, Find, ResultEvidence};
 pub use files::TESTS;

@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use penfuzz_report::{
     c_text::initializer,
-    literal::kind_named,
+    literal::{c_keywords, kind_named},
     model::{POINTER_KIND, Report},
 };
 
-use crate::{access::is_cxx_program, c_type};
+use crate::access::is_cxx_program;
 
 /// The callbacks and their variables.
 pub(super) fn definitions(report: &Report) -> String {
@@ -60,7 +60,7 @@ fn definition(report: &Report, i: usize, kind: &str) -> String {
 
 /// The C type of a number; `None` for anything else.
 fn type_of(report: &Report, kind: &str) -> Option<String> {
-    let type_name = kind_named(kind).and_then(|_| c_type(kind, ""))?;
+    let type_name = c_keywords(kind_named(kind)?);
     Some(if is_cxx_program(report) { type_name.replace("_Bool", "bool") } else { type_name.to_owned() })
 }
 

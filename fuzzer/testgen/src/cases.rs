@@ -239,6 +239,10 @@ fn case(report: &Report, title: Title, test: &Test, ending: Ending) -> Case {
     if result.as_ref().is_some_and(Check::is_integer) && ending == Ending::Return && test.throws.is_none() {
         call = format!("{}{call}", from_enumeration(report, type_name));
     }
+    if let Some(check) = result.as_ref().filter(|check| check.is_integer() && accepts_near_integer(report, test)) {
+        let sign = if check.kind == Kind::Signed { "signed" } else { "unsigned" };
+        call = format!("penfuzz_within_{sign}({call}, {})", check.expected.as_deref().unwrap_or("0"));
+    }
     let errno = test.errno.map(errno_check);
     let case = Case {
         name: title.name,
@@ -299,6 +303,11 @@ pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>
     };
     let expected = expected.map(|arg| number(kind, arg));
     Some(Check { label: Label::Text(label.to_owned()), value: value.to_owned(), kind: checked, expected })
+}
+
+/// Whether an integer may differ from the value of a reference by [`Report::ulp`]. A status next to other results may not.
+fn accepts_near_integer(report: &Report, test: &Test) -> bool {
+    report.ulp > 0 && report.expects.is_some() && test.outputs.is_empty()
 }
 
 /// The number of an argument or result as an expression.

@@ -63,6 +63,7 @@ use std::fmt::Write;
 
 use penfuzz_report::{
     c_text::{call, comment, decimals},
+    literal::kind_named,
     model::{Finding, Report},
     words::Words,
 };
@@ -156,6 +157,9 @@ fn emitter(report: &Report) -> &str {
 fn head_of_reference(report: &Report, reference: &str) -> String {
     let within = match report.ulp {
         0 => String::new(),
+        n if kind_named(&report.signature.result_kind).is_some_and(|kind| !kind.is_float()) => {
+            format!(", within {n} of each")
+        }
         n => format!(", within {n} floats of each"),
     };
     format!(

@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use penfuzz_report::{
-    arg::{Arg, Memory, Place, RECEIVED, RESULT},
+    arg::{Arg, Memory, Place, RECEIVED, RESULT, WRITTEN},
     c_text::{comment, identifier, initializer, object_initializer},
     literal::{c_keywords, kind_named},
     model::{Parameter, Report},
@@ -351,7 +351,7 @@ pub(super) fn value(report: &Report, args: &[Arg], place: &Place) -> Option<Stri
     if place.is_global {
         return Some(globals::value(report, place));
     }
-    if place.variable == RECEIVED {
+    if [RECEIVED, WRITTEN].contains(&place.variable.as_str()) {
         return Some(place.expression.clone());
     }
     let found = args.iter().flat_map(|arg| &arg.memory).find(|m| m.name == place.variable);

@@ -6,7 +6,7 @@ use penfuzz_report::{
     Arg,
     c_text::{callable, comment, identifier, is_header, is_source, string},
     extended,
-    literal::kind_named,
+    literal::{c_keywords, kind_named},
     model::{Parameter, Report},
 };
 
@@ -298,9 +298,12 @@ fn spelled_in_c(kind: &str, type_name: &str) -> String {
     c_type(kind, type_name).unwrap_or("void *").to_owned()
 }
 
-/// The type of a variable for a result.
+/// The type of a variable for a result, in keywords: a program that includes the source may lack `<stdint.h>`.
 pub(super) fn variable_type(report: &Report, kind: &str, type_name: &str) -> String {
-    let text = c_type(kind, type_name).unwrap_or("void *");
+    let text = match kind_named(kind) {
+        Some(kind) => c_keywords(kind),
+        None => c_type(kind, type_name).unwrap_or("void *"),
+    };
     if is_cxx_program(report) { text.replace("_Bool", "bool") } else { text.to_owned() }
 }
 

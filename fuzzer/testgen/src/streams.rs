@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use penfuzz_report::{
-    arg::Arg,
+    arg::{Arg, WRITTEN},
     c_text::{comment, identifier},
     model::Report,
 };
@@ -52,12 +52,16 @@ pub(super) fn helpers(report: &Report) -> String {
     let uses = |part: &str| args.iter().any(|arg| text(arg, part));
     let (reads_file, opens_file) = (args.iter().any(|a| a.is_input_file()), uses("penfuzz_file("));
     let opens_stream = uses("penfuzz_stream(");
+    let is_written = |output: &Arg| output.place.as_ref().is_some_and(|place| place.variable == WRITTEN);
+    let compares = report.tests.iter().flat_map(|test| &test.outputs).any(is_written);
     let opens_memory = args.iter().any(|a| a.is_input() && !a.is_input_file());
     let mut out = String::new();
     if !is_cxx_program(report) {
         let needed = [
             (opens_memory, "extern FILE *fmemopen(void *, size_t, const char *);"),
-            (reads_file || opens_file, "extern int fileno(FILE *);"),
+            (reads_file || opens_file || compares, "extern int fileno(FILE *);"),
+            (compares, "extern int dup(int);"),
+            (compares, "extern FILE *fdopen(int, const char *);"),
         ];
         if needed.iter().any(|(is_needed, _)| *is_needed) {
             out.push('\n');
@@ -67,11 +71,16 @@ pub(super) fn helpers(report: &Report) -> String {
     if reads_file {
         out.push_str(INPUT);
     }
+    if compares {
+        out.push_str(if is_cxx_program(report) { "#include <unistd.h>\n" } else { "" });
+        out.push_str(CONTAINS);
+    }
+    let keep = if compares { KEEP } else { "" };
     if opens_stream {
-        out.push_str(STREAM);
+        out.push_str(&STREAM.replace(KEEP, keep));
     }
     if opens_file {
-        out.push_str(FILE);
+        out.push_str(&FILE.replace(KEEP, keep));
     }
     out
 }
@@ -88,6 +97,27 @@ static void penfuzz_input(const char *text, unsigned n)
 }
 ";
 
+/// The function may close the file.
+const CONTAINS: &str = "
+static int penfuzz_opened;
+
+/* Returns whether the file that was made last contains this text. */
+static int penfuzz_contains(const char *text, unsigned n)
+{
+  FILE *file = fdopen(penfuzz_opened, \"r\");
+  unsigned i = 0;
+  int c;
+  fflush(NULL);
+  rewind(file);
+  while ((c = getc(file)) != EOF && i < n && (unsigned char)text[i] == c) i++;
+  fclose(file);
+  return c == EOF && i == n;
+}
+";
+
+/// The line that is left out if no test looks at the contents.
+const KEEP: &str = "  penfuzz_opened = dup(fileno(file));\n";
+
 const STREAM: &str = "
 /* Returns a temporary file with this text, positioned at its start. */
 static FILE *penfuzz_stream(const char *text, unsigned n)
@@ -95,6 +125,7 @@ static FILE *penfuzz_stream(const char *text, unsigned n)
   FILE *file = tmpfile();
   fwrite(text, 1, n, file);
   rewind(file);
+  penfuzz_opened = dup(fileno(file));
   return file;
 }
 ";
@@ -106,6 +137,7 @@ static char *penfuzz_file(char *name, const char *text, unsigned n)
   FILE *file = tmpfile();
   fwrite(text, 1, n, file);
   fflush(file);
+  penfuzz_opened = dup(fileno(file));
   sprintf(name, \"/proc/self/fd/%d\", fileno(file));
   return name;
 }

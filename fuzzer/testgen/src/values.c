@@ -33,6 +33,18 @@ PENFUZZ_HELPER int penfuzz_near(unsigned long long a, unsigned long long b, int 
   return a == b || (!infinite && (a > b ? a - b : b - a) <= PENFUZZ_ULP);
 }
 
+/* Returns the expected integer if the value differs from it by at most PENFUZZ_ULP, else the value. */
+PENFUZZ_HELPER long long penfuzz_within_signed(long long value, long long expected)
+{
+  const unsigned long long sign = 1ULL << 63;
+  return penfuzz_near(sign + value, sign + expected, 0) ? expected : value;
+}
+
+PENFUZZ_HELPER unsigned long long penfuzz_within_unsigned(unsigned long long value, unsigned long long expected)
+{
+  return penfuzz_near(value, expected, 0) ? expected : value;
+}
+
 PENFUZZ_HELPER int penfuzz_equal_f64(double a, double b)
 {
   union { double value; unsigned long long bits; } x, y;

@@ -79,3 +79,18 @@ fn cores_and_libraries_that_are_not_instrumented_have_tests() {
         std::fs::remove_dir_all(dir.path("out")).expect("it is there");
     }
 }
+
+#[test]
+fn tests_of_integers_pass_until_the_function_becomes_more_wrong() {
+    for file in ["halved.c", "halved.cpp"] {
+        let dir = Dir::new();
+        dir.file("exact.c", "int halved(int x) { return x / 2 + (x % 2 > 0); }\n");
+        dir.file(file, "int halved(int x) { return x / 2; }\n");
+        dir.penfuzz("accuracy").arg(file).args("--reference exact.c:halved --max-evals 100000 -o out").exits(0);
+        let (passed, text) = check(&dir);
+        assert!(passed, "{text}");
+        dir.file(file, "int halved(int x) { return x / 2 - 1; }\n");
+        let (passed, text) = check(&dir);
+        assert!(!passed && text.contains("FAILED: result is not "), "{text}");
+    }
+}

@@ -4,6 +4,7 @@ use std::{path::Path, process::Command};
 
 use penfuzz_report::{Arg, Report};
 
+use super::callbacks::notices;
 use crate::{
     outputs::gcov_agrees,
     support::{Dir, fixture, open_branches},
@@ -177,5 +178,29 @@ fn functions_lists_streams_and_files() {
     ] {
         let shown = listed(file, function);
         assert!(shown.contains(text), "{text} is not in\n{shown}");
+    }
+}
+
+const WRITES: &str = "#include <stdio.h>
+int put(FILE *f, int x)
+{
+  if (x > 3) return fprintf(f, \"%d;\", x);
+  fputs(\"small\\n\", f);
+  return fclose(f);
+}
+int save(const char *name, int x)
+{
+  FILE *f = fopen(name, \"w\");
+  if (!f) return -1;
+  fputs(x > 3 ? \"big\" : \"small\", f);
+  return fclose(f);
+}
+";
+
+#[test]
+fn tests_notice_that_something_else_is_written() {
+    for file in ["write.c", "write.cpp"] {
+        notices(file, WRITES, "-f put", &[("\"%d;\"", "\"%d,\""), ("small\\n", "small\\r")]);
+        notices(file, WRITES, "-f save", &[("\"big\"", "\"bug\""), (": \"small\"", ": \"smaller\"")]);
     }
 }

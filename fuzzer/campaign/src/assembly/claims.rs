@@ -34,7 +34,7 @@ pub struct Claims {
     pub lost: HashSet<u32>,
     /// Branches that some test takes with some contents of uninitialized memory, but not with all.
     pub uninitialized: HashSet<u32>,
-    /// Tests that depend on uninitialized memory, by the files of their inputs, with the names of the results and effects
+    /// Tests that depend on uninitialized memory, by the files of their inputs, with the names of results and effects
     /// that do.
     pub indefinite: HashMap<String, Vec<String>>,
     /// Whether each crash occurs in a fresh process, by the file of its input.

@@ -351,6 +351,12 @@ impl Blocks {
         self.files.finish();
     }
 
+    /// The contents of a file of the model after the last run; `None` if they are not known.
+    #[must_use]
+    pub fn file_contents(&self, file: usize) -> Option<Vec<u8>> {
+        self.files.contents(file)
+    }
+
     /// Number of elements of a block in the last run, without the terminating 0 of a string.
     fn count(&self, block: usize) -> usize {
         let b = &self.model.blocks[block];

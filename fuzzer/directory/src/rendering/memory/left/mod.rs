@@ -2,6 +2,7 @@
 //! call may have written the value that was there before, so a test that does not check it would miss a fault.
 
 mod callbacks;
+mod files;
 mod library;
 mod pointer;
 
@@ -64,6 +65,7 @@ pub fn left(function: &Function, blocks: &Blocks, x: &[u8]) -> Vec<Arg> {
     }
     found.extend(returned(&renderer, blocks));
     found.extend(callbacks::received(&renderer, blocks));
+    found.extend(files::written(&renderer, blocks));
     found
 }
 
