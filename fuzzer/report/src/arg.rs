@@ -189,8 +189,8 @@ pub const TEXT: &str = "text";
 /// name; [`Place::expression`] is the variable of the test program.
 pub const RECEIVED: &str = "received by a callback";
 
-/// [`Place::variable`] of what a function wrote to a file. No variable has this name; [`Place::expression`] compares the
-/// contents of the file.
+/// [`Place::variable`] of what a function wrote to a file. No variable has this name; [`Place::expression`] compares
+/// the contents of the file.
 pub const WRITTEN: &str = "written to a file";
 
 /// The variable of a test program that counts the calls of callback `stub`.

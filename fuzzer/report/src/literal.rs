@@ -254,6 +254,14 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The bytes of an even number of hexadecimal digits; `None` for any other text.
+#[must_use]
+pub fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok();
+    let is_hex = digits.len().is_multiple_of(2) && digits.bytes().all(|c| c.is_ascii_hexdigit());
+    is_hex.then(|| digits.as_bytes().chunks(2).map(byte).collect()).flatten()
+}
+
 #[cfg(test)]
 #[path = "literal_tests.rs"]
 mod tests;

@@ -313,6 +313,10 @@ pub struct Test {
     /// The kept input from which it was simplified: a file in `queue/` (or `pending/`), relative to the output
     /// directory.
     pub file: String,
+    /// Of a function that takes structures, arrays or text: the simplified input in hexadecimal digits, without the
+    /// zeros at its end. The arguments show only what the call reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
     /// The arguments, simplified while they cover the branches that no other test covers.
     pub args: Vec<Arg>,
     /// The branches it covers, as indices `[site, branch]` into `sites`.

@@ -69,7 +69,8 @@ pub fn text(report: &Report, dir: &Path) -> String {
     out
 }
 
-/// The variables that the function reads before it writes them, or if they are not known, the values that depend on them.
+/// The variables that the function reads before it writes them, or if they are not known, the values that depend on
+/// them.
 fn uninitialized(report: &Report) -> String {
     if !report.uninitialized.is_empty() {
         return UninitializedVariable::listed(&report.uninitialized);

@@ -305,7 +305,8 @@ pub(super) fn check(kind: &str, label: &str, value: &str, expected: Option<&Arg>
     Some(Check { label: Label::Text(label.to_owned()), value: value.to_owned(), kind: checked, expected })
 }
 
-/// Whether an integer may differ from the value of a reference by [`Report::ulp`]. A status next to other results may not.
+/// Whether an integer may differ from the value of a reference by [`Report::ulp`]. A status next to other results may
+/// not.
 fn accepts_near_integer(report: &Report, test: &Test) -> bool {
     report.ulp > 0 && report.expects.is_some() && test.outputs.is_empty()
 }

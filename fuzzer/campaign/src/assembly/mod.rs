@@ -37,7 +37,7 @@ use penfuzz_engine::{
     stages::budget::Spent,
 };
 use penfuzz_executor::{Evaluator, Fault, FaultKind, evaluator::RunStatus};
-use penfuzz_report::{self as report, BranchIndex, Branches, Report, Status, Test, proof::Code};
+use penfuzz_report::{self as report, BranchIndex, Branches, Report, Status, Test, literal, proof::Code};
 use penfuzz_system::process::{child::NoProcess, deadline};
 use penfuzz_target::program::{Target, environment, state};
 
@@ -334,8 +334,11 @@ fn finds(evaluator: &Evaluator, from: &ReportInputs, kept: Vec<Kept>, goals: Vec
 fn tests(evaluator: &mut Evaluator, from: &ReportInputs, shrunk: &Shrunk, order: &Order, claims: &Claims) -> Vec<Test> {
     let count = evaluator.evaluations();
     evaluator.arm_records(&from.scope.requested);
+    let has_model = evaluator.model().is_some();
+    let digits = |bytes: &[u8]| literal::hex(&bytes[..bytes.iter().rposition(|b| *b != 0).map_or(0, |last| last + 1)]);
     let test = |kept: &Kept| Test {
         file: kept.file.clone(),
+        input: has_model.then(|| digits(&kept.bytes)),
         covers: kept.covers.iter().filter_map(|b| order.place.get(b).copied()).collect(),
         depends_on_uninitialized: claims.indefinite.contains_key(&kept.file),
         indefinite: claims.indefinite.get(&kept.file).cloned().unwrap_or_default(),

@@ -24,7 +24,7 @@ use penfuzz_engine::saturation::{Goals, ScopeKind};
 use penfuzz_error::{Error, at, failed};
 use penfuzz_prove::Limits;
 use penfuzz_report::{
-    Report, Test,
+    Report, Test, literal,
     mutation::{Counts, FILE, Mutant, Mutation, Status, elements},
 };
 use penfuzz_system::{
@@ -215,12 +215,19 @@ fn mutants(target: &Target, sites: &[usize]) -> (Vec<Known>, usize) {
     (all, duplicates)
 }
 
-/// Returns the inputs of the tests. For structures and arrays, these are the kept inputs that the tests were made from.
+/// Returns the inputs of the tests. A report of an older penfuzz lacks those with structures and arrays; then they are
+/// the kept inputs that the tests were made from.
 fn inputs_of(dir: &Path, session: &ReplaySession, report: &Report) -> Vec<Vec<u8>> {
     let function = session.evaluator.function();
-    let of = |test: &Test| match function.model {
-        Some(_) => input_of(dir, &test.file),
-        None => Some(bytes_of(function, &test.args)),
+    let size = function.layout().size();
+    let of = |test: &Test| match (&function.model, &test.input) {
+        (Some(_), Some(digits)) => {
+            let mut bytes = literal::bytes_of_hex(digits)?;
+            bytes.resize(size.max(bytes.len()), 0);
+            Some(bytes)
+        }
+        (Some(_), None) => input_of(dir, &test.file),
+        (None, _) => Some(bytes_of(function, &test.args)),
     };
     report.tests.iter().filter_map(of).collect()
 }
