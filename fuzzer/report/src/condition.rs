@@ -8,6 +8,42 @@ const REACH: usize = 200;
 /// Maximum number of characters of an operand in words.
 const LONGEST_OPERAND: usize = 32;
 
+/// Words for characters in the names of tests.
+const CHARACTERS: [(char, &str); 32] = [
+    (' ', "space"),
+    ('!', "exclamation"),
+    ('#', "hash"),
+    ('$', "dollar"),
+    ('%', "percent"),
+    ('&', "ampersand"),
+    ('(', "left_parenthesis"),
+    (')', "right_parenthesis"),
+    ('*', "star"),
+    ('+', "plus"),
+    (',', "comma"),
+    ('-', "minus"),
+    ('.', "dot"),
+    ('/', "slash"),
+    (':', "colon"),
+    (';', "semicolon"),
+    ('<', "less"),
+    ('=', "equals"),
+    ('>', "greater"),
+    ('?', "question"),
+    ('@', "at"),
+    ('[', "left_bracket"),
+    (']', "right_bracket"),
+    ('^', "caret"),
+    ('_', "underscore"),
+    ('`', "backtick"),
+    ('{', "left_brace"),
+    ('|', "bar"),
+    ('}', "right_brace"),
+    ('~', "tilde"),
+    ('\'', "apostrophe"),
+    ('"', "quote"),
+];
+
 /// The comparison operators of C, the longer ones first.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
@@ -33,8 +69,8 @@ pub fn text<'a>(site: &Site, source: &'a str) -> Option<&'a str> {
         }
     };
     let found = found.trim();
-    // Quotes and comments may contain any bracket or operator.
-    let is_plain = !found.is_empty() && !found.contains(['"', '\'', '#', '\\']) && !found.contains("//");
+    // Texts and comments may contain any bracket or operator.
+    let is_plain = !found.is_empty() && !found.contains(['"', '#']) && !found.contains("//");
     (is_plain && !found.contains("/*")).then_some(found)
 }
 
@@ -45,6 +81,10 @@ fn reach_back(before: &str) -> Option<usize> {
     let mut i = bytes.len();
     while i > 0 {
         i -= 1;
+        if bytes[i] == b'\'' {
+            i = begin_of_character(bytes, i)?;
+            continue;
+        }
         match bytes[i] {
             b')' | b']' => depth += 1,
             b'(' | b'[' if depth > 0 => depth -= 1,
@@ -62,9 +102,13 @@ fn reach_back(before: &str) -> Option<usize> {
 /// The length of the start of `after` that belongs to the operand.
 fn end(after: &str) -> Option<usize> {
     let bytes = after.as_bytes();
-    let mut depth = 0;
+    let (mut depth, mut skipped) = (0, 0);
     for (i, c) in bytes.iter().enumerate().take(REACH) {
+        if i < skipped {
+            continue;
+        }
         match c {
+            b'\'' => skipped = i + character(&after[i..])?.1,
             b'(' | b'[' => depth += 1,
             b')' | b']' if depth > 0 => depth -= 1,
             b')' | b']' | b'{' | b'}' | b';' | b',' | b'?' if depth == 0 => return Some(i),
@@ -73,6 +117,40 @@ fn end(after: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// The words for a character literal at the start of a text, and its length.
+fn character(text: &str) -> Option<(String, usize)> {
+    let inner = text.strip_prefix('\'')?;
+    let is_escaped = inner.starts_with('\\');
+    let c = inner.chars().nth(usize::from(is_escaped)).filter(char::is_ascii)?;
+    let length = 2 + usize::from(is_escaped);
+    if text.as_bytes().get(length) != Some(&b'\'') {
+        return None;
+    }
+    let word = match (is_escaped, c) {
+        (true, 'n') => "newline",
+        (true, 't') => "tab",
+        (true, 'r') => "return",
+        (true, '0') => "nul",
+        (true, '\\') => "backslash",
+        (_, '\'') => "apostrophe",
+        (_, '"') => "quote",
+        (true, _) => return None,
+        (false, _) => match CHARACTERS.iter().find(|(known, _)| *known == c) {
+            Some((_, word)) => word,
+            None if c.is_ascii_alphabetic() => return Some((c.to_string(), length + 1)),
+            None => return Some((format!("digit_{}", c.to_digit(10)?), length + 1)),
+        },
+    };
+    Some((word.to_owned(), length + 1))
+}
+
+/// Where the character literal begins whose closing quote is at `end`.
+fn begin_of_character(bytes: &[u8], end: usize) -> Option<usize> {
+    let starts = |at: &usize| bytes[*at] == b'\'';
+    // A character, or an escaped one.
+    [2, 3].iter().filter_map(|n| end.checked_sub(*n)).find(starts)
 }
 
 fn is_doubled(bytes: &[u8], i: usize) -> bool {
@@ -115,6 +193,10 @@ fn comparison(text: &str) -> Option<Option<(&str, &'static str, &str)>> {
     let (mut depth, mut i) = (0, 0);
     while i < text.len() {
         let c = text.as_bytes()[i];
+        if c == b'\'' {
+            i += character(&text[i..])?.1;
+            continue;
+        }
         depth += i32::from(b"([".contains(&c)) - i32::from(b")]".contains(&c));
         let skipped = ["<<", ">>", "->"].iter().find(|o| text.as_bytes()[i..].starts_with(o.as_bytes()));
         let operator = OPERATORS.iter().find(|o| text.as_bytes()[i..].starts_with(o.as_bytes()));
@@ -216,6 +298,12 @@ fn operand(text: &str) -> Option<String> {
             i += length;
             continue;
         }
+        if bytes[i] == b'\'' {
+            let (word, length) = character(rest)?;
+            words.push(word);
+            i += length;
+            continue;
+        }
         let (word, length) = match bytes[i] {
             b'-' if bytes.get(i + 1) == Some(&b'>') => ("", 2),
             b'<' if bytes.get(i + 1) == Some(&b'<') => ("shl", 2),
@@ -283,6 +371,12 @@ mod tests {
         assert_eq!(at(3, 16, "branch"), Some("k[i + 1] > 3"));
         assert_eq!(at(4, 2, "switch"), Some("v.kind"));
         assert_eq!(at(5, 3, "branch"), None);
+        let parser = "  if (c == '(' || (*s != '\\'' && s[1] >= '0') || d == '\\\\')\n";
+        let at_column = |column: u32| text(&site("branch", "", "", 1, column), parser);
+        assert_eq!(at_column(7), Some("c == '('"));
+        assert_eq!(at_column(23), Some("*s != '\\''"));
+        assert_eq!(at_column(38), Some("s[1] >= '0'"));
+        assert_eq!(at_column(52), Some("d == '\\\\'"));
         assert_eq!(at(9, 3, "branch"), None);
         assert_eq!(at(2, 99, "branch"), None);
     }
@@ -299,6 +393,9 @@ mod tests {
         is("x != x", "!=", "floats", "x_is_nan", "x_is_not_nan");
         is("a->n < b[i - 1]", "<", "integers", "a_n_is_below_b_i_minus_1", "a_n_is_at_least_b_i_minus_1");
         is("x < 1e-10", "<", "floats", "x_is_below_1e_minus_10", "x_is_not_below_1e_minus_10");
+        is("c == '('", "==", "integers", "c_is_left_parenthesis", "c_is_not_left_parenthesis");
+        is("*s >= '0'", ">=", "integers", "s_is_at_least_digit_0", "s_is_below_digit_0");
+        is("c != '\\n'", "!=", "integers", "c_is_not_newline", "c_is_newline");
         is("n == -9", "!=", "integers", "n_is_not_minus_9", "n_is_minus_9");
         is("!s.f.ready", "!=", "integers", "s_f_ready_is_set", "s_f_ready_is_zero");
         is("(x & 7)", "!=", "integers", "x_and_7_is_set", "x_and_7_is_zero");

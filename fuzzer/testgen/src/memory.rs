@@ -222,6 +222,13 @@ fn as_bytes(report: &Report, memory: &Memory) -> String {
     out
 }
 
+/// Whether the parameter is declared as a pointer to this type: then a variable is passed without a cast.
+fn is_pointer_to(parameter: &Parameter, type_name: &str) -> bool {
+    let pointee = parameter.type_name.trim_end().strip_suffix('*').map(str::trim);
+    let pointee = pointee.map(|pointee| pointee.strip_prefix("const ").unwrap_or(pointee));
+    !type_name.contains('*') && pointee == Some(type_name)
+}
+
 /// The expression that is passed for an argument. `all` has the arguments of all calls.
 pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[Arg]) -> String {
     let is_reference = parameter.type_name.trim_end().ends_with('&');
@@ -259,6 +266,7 @@ pub(super) fn passed(report: &Report, parameter: &Parameter, arg: &Arg, all: &[A
     let name = format!("{}{}{element}", if is_one { "&" } else { "" }, identifier(&memory.name));
     let type_name = comment(&memory.type_name);
     match (is_pointer, is_type(&memory.type_name) && has_types(report)) {
+        (true, true) if is_basic(memory) && is_pointer_to(parameter, &memory.type_name) => name,
         (true, true) => address(report, &format!("({}){name}", pointer_to(&type_name)), true),
         (true, false) if is_cxx_program(report) && has_types(report) => format!("penfuzz_any({name})"),
         // C++ does not convert from `void *`.

@@ -23,7 +23,7 @@ int visit(const struct visitor *v, double (*scale)(float), double x)
 #[test]
 fn a_callback_of_numbers_and_pointers_is_checked() {
     let text = complete("visit.c", VISIT, "visit");
-    has(&text, "static long penfuzz_stub1(int32_t argument1, double argument2, const void *argument3)");
+    has(&text, "static long penfuzz_stub1(int argument1, double argument2, const void *argument3)");
     has(&text, "static double penfuzz_stub0(float argument1)");
     has(&text, "penfuzz_check_f64(\"argument 2 of v->see in its last call\", penfuzz_stub1_argument2, ");
     has(&text, "penfuzz_check_signed(\"calls of scale\", penfuzz_calls0, 1)");
@@ -89,6 +89,6 @@ int unknown(int (*print)(const char *, ...), int (*both)(struct pair, int), int 
 fn a_callback_without_a_fixed_list_of_numbers_is_counted() {
     let text = complete("unknown.c", UNKNOWN, "unknown");
     has(&text, "penfuzz_check_signed(\"calls of print\", penfuzz_calls0, 1)");
-    has(&text, "static int32_t penfuzz_stub1()");
+    has(&text, "static int penfuzz_stub1()");
     notices("unknown.c", UNKNOWN, "", &[("both(p, n) == 77", "both(p, n) + 0 * both(p, n) == 77")]);
 }

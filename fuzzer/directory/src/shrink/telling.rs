@@ -1,7 +1,7 @@
 //! Gives the arguments of a test ordinary values where they do not matter for its branches.
 //!
 //! The simplest arguments are zeros. Of a test with `x = 0` it is often the same whether `a * x` or `b * x` is
-//! computed, and a result that is NaN or 0 hides most faults. So the numbers that are 0, 1, huge, tiny or no numbers are
+//! computed, and a result that is NaN or 0 hides most faults. So numbers that are 0, 1, huge, tiny or no numbers are
 //! replaced, as long as the test covers the same and its results do not become worse. A number that affects no result
 //! stays.
 
