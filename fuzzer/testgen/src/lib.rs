@@ -155,11 +155,11 @@ fn emitter(report: &Report) -> &str {
 
 /// The head comment of a program whose tests expect the values of a reference.
 fn head_of_reference(report: &Report, reference: &str) -> String {
+    let is_integer = kind_named(&report.signature.result_kind).is_some_and(|kind| !kind.is_float());
     let within = match report.ulp {
         0 => String::new(),
-        n if kind_named(&report.signature.result_kind).is_some_and(|kind| !kind.is_float()) => {
-            format!(", within {n} of each")
-        }
+        // Of a status next to other results, all bits are expected.
+        n if is_integer && report.tests.iter().all(|test| test.outputs.is_empty()) => format!(", within {n} of each"),
         n => format!(", within {n} floats of each"),
     };
     format!(

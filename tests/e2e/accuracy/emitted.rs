@@ -89,6 +89,8 @@ fn tests_of_integers_pass_until_the_function_becomes_more_wrong() {
         dir.penfuzz("accuracy").arg(file).args("--reference exact.c:halved --max-evals 100000 -o out").exits(0);
         let (passed, text) = check(&dir);
         assert!(passed, "{text}");
+        let program = std::fs::read_to_string(dir.path(format!("out/tests/test_{file}"))).unwrap();
+        assert!(program.contains("halved, within 1 of each. Build"), "the head says so");
         dir.file(file, "int halved(int x) { return x / 2 - 1; }\n");
         let (passed, text) = check(&dir);
         assert!(!passed && text.contains("FAILED: result is not "), "{text}");
